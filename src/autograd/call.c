@@ -42,14 +42,24 @@ kn_status kn_call_save_for(kn_call *call, int index, kn_tensor *tensor)
     return kn_call_save(call, kn_call_needs(call, index) ? tensor : NULL);
 }
 
+static kn_status check_dtype(const kn_call *call, int index, bool accepted, const char *wanted)
+{
+    const char *name = call->op->inputs[index] ? call->op->inputs[index] : "the input";
+    return accepted ? KN_OK
+                    : kn_fail(KN_ERR_DTYPE, "%s is %s; it must be %s", name + strspn(name, "?*"),
+                              kn_dtype_name(call->inputs[index]->dtype), wanted);
+}
+
 kn_status kn_call_check_floating(const kn_call *call, int index)
 {
-    kn_dtype dtype = call->inputs[index]->dtype;
-    if (dtype == KN_F32 || dtype == KN_F64 || (call->op->reads_halves && kn_dtype_is_reduced(dtype)))
-        return KN_OK;
-    const char *name = call->op->inputs[index] ? call->op->inputs[index] : "the input";
-    return kn_fail(KN_ERR_DTYPE, "%s is %s; it must be %s", name + strspn(name, "?*"), kn_dtype_name(dtype),
-                   call->op->widens_halves ? "floating" : "float32 or float64");
+    const kn_dtype dtype = call->inputs[index]->dtype;
+    return check_dtype(call, index, dtype == KN_F32 || dtype == KN_F64,
+                       call->op->widens_halves ? "floating" : "float32 or float64");
+}
+
+kn_status kn_call_check_floating_or_half(const kn_call *call, int index)
+{
+    return check_dtype(call, index, kn_dtype_is_floating(call->inputs[index]->dtype), "floating");
 }
 
 kn_status kn_call_check_same_dtype(const kn_call *call, int first, int last)

@@ -292,5 +292,7 @@ kn_tensor *kn_grad_saved_output(const kn_grad_call *call, int slot, int output);
 
 /* For shape rules: input `index` has one of the floating dtypes that kernels compute in (f32, f64). */
 kn_status kn_call_check_floating(const kn_call *call, int index);
+/* The same of operators that take halves, too, as they are. */
+kn_status kn_call_check_floating_or_half(const kn_call *call, int index);
 /* All non-NULL inputs from `first` to `last` share one dtype. */
 kn_status kn_call_check_same_dtype(const kn_call *call, int first, int last);

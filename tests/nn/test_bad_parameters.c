@@ -343,6 +343,11 @@ TENSOR_TEST(functions_of_features)
     BAD_CALL(kn_softmax(x, 2), "softmax: dimension 2 is out of range for a tensor of 2 dimensions");
     BAD_CALL(kn_log_softmax(x, -3), "log_softmax: dimension -3 is out of range");
     BAD_CALL(kn_softmax(whole, 1), "softmax: x is int64; it must be floating");
+    BAD_CALL(kn_linear(whole, whole, NULL), "linear: x is int64; it must be floating");
+    BAD_CALL(kn_addmm(whole, whole, kn_t(whole)), "addmm: input is int64; it must be floating");
+    BAD_CALL(kn_batch_norm(whole, .training = true), "batch_norm: x is int64; it must be floating");
+    BAD_CALL(kn_conv1d(whole, kn_ones(KN_SHAPE(1, 2, 1), .dtype = KN_I64), NULL),
+             "conv1d: x is int64; it must be floating");
     BAD_CALL(kn_gumbel_softmax(x, .tau = 0), "gumbel_softmax: tau", "0");
     BAD_CALL(kn_linear(x, OF(3, 5), NULL), "linear: ", "[3, 5]", "[2, 6]");
     BAD_CALL(kn_linear(x, OF(3, 6), OF(4)), "linear: ", "bias", "[4]", "3");

@@ -215,8 +215,7 @@ kn_status kn_conv_shape_rule(kn_call *call)
     const kn_tensor *x = call->inputs[0];
     const kn_conv_kind *kind = call->op->detail;
     kn_conv_shape s;
-    if (!kn_dtype_is_reduced(x->dtype))
-        KN_TRY(kn_call_check_floating(call, 0));
+    KN_TRY(kn_call_check_floating_or_half(call, 0));
     KN_TRY(kn_conv_resolve_call(&s, call, x->dtype));
     const int64_t channels = kind->transposed ? s.in_channels : s.out_channels;
     const int64_t *size = (kind->transposed ? s.in_size : s.out_size) + 3 - kind->dims;

@@ -71,8 +71,7 @@ static kn_status addmm_shape(kn_call *call)
     kn_call product = product_of(call);
     const kn_tensor *input = call->inputs[INPUT];
     char text[KN_DESCRIBE];
-    if (!kn_dtype_is_reduced(input->dtype))
-        KN_TRY(kn_call_check_floating(call, INPUT));
+    KN_TRY(kn_call_check_floating_or_half(call, INPUT));
     KN_TRY(kn_call_check_same_dtype(call, INPUT, B));
     KN_TRY(kn_matmul_shape(&product));
     const int ndim = product.spec[0].ndim;

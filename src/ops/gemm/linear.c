@@ -37,8 +37,7 @@ static kn_status linear_shape(kn_call *call)
     const kn_tensor *x = call->inputs[0], *weight = call->inputs[1];
     int64_t shape[KN_MAX_DIMS];
     KN_TRY(kn_call_check_same_dtype(call, 0, 2));
-    if (!kn_dtype_is_reduced(x->dtype))
-        KN_TRY(kn_call_check_floating(call, 0));
+    KN_TRY(kn_call_check_floating_or_half(call, 0));
     KN_TRY(check_shapes(x, weight, call->num_inputs > 2 ? call->inputs[2] : NULL));
     for (int d = 0; d < x->ndim; d++)
         shape[d] = d < x->ndim - 1 ? x->shape[d] : weight->shape[0];

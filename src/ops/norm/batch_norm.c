@@ -58,7 +58,7 @@ static kn_status batch_norm_shape(kn_call *call)
     const kn_tensor *x = call->inputs[X];
     char text[KN_DESCRIBE];
 
-    KN_TRY(kn_call_check_floating(call, X));
+    KN_TRY(kn_call_check_floating_or_half(call, X));
     KN_TRY(kn_call_check_same_dtype(call, kn_dtype_is_reduced(x->dtype) ? WEIGHT : X, BIAS));
     if (x->ndim < 2)
         return kn_fail(KN_ERR_SHAPE, "the input must be [N, C] or [N, C, d...], not %s",
