@@ -220,10 +220,11 @@ kn_status kn_stream_is_idle_within(kn_stream *stream, long nanoseconds, bool *do
     if (*done)
         return KN_OK;
     KN_TRY(kn_stream_enter(stream, "querying whether a stream is idle"));
-    kn_event *event;
-    KN_TRY(kn_event_new_recorded(&event, stream));
-    const unsigned others = kn_stream_begin_wait(stream);
-    kn_status status = progress_within(event, nanoseconds, done);
+    kn_event *event = NULL;
+    const unsigned others = kn_stream_begin_wait(stream); /* first: what is enqueued after the event is not over then */
+    kn_status status = kn_event_new_recorded(&event, stream);
+    if (status == KN_OK)
+        status = progress_within(event, nanoseconds, done);
     kn_stream_end_wait(stream, others, *done);
     kn_event_free(event);
     return status;

@@ -93,12 +93,8 @@ static void close_stream(kn_stream *stream)
 void kn_device_finish_streams(kn_device *device)
 {
     unsigned long long id = 0;
-    cl_command_queue queue;
-    for (kn_stream *stream; (stream = kn_device_next_stream(device, &id, &queue));) {
-        kn_stream_finish_queue(stream, queue ? queue : kn_stream_turn(stream).queue);
-        if (queue)
-            clReleaseCommandQueue(queue);
-    }
+    for (kn_stream *stream; (stream = kn_device_next_stream(device, &id));)
+        kn_stream_finish(stream);
 }
 
 /* At exit: queued work must finish before the drivers are unloaded. */
@@ -123,7 +119,7 @@ static void drain_all_devices(void *unused)
     for (int slot = 1; slot < kn_device_slots(); slot++) {
         kn_device *device = kn_device_slot_at(slot);
         unsigned long long id = 0;
-        for (kn_stream *stream; (stream = kn_device_next_stream(device, &id, NULL));)
+        for (kn_stream *stream; (stream = kn_device_next_stream(device, &id));)
             kn_submitter_drain(stream);
     }
 }
@@ -199,7 +195,7 @@ kn_status kn_device_ensure_open(kn_device *device)
     return status;
 }
 
-kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_command_queue *queue)
+kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id)
 {
     kn_stream *found = NULL;
     unsigned long long least = 0;
@@ -211,9 +207,6 @@ kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_c
         found = stream;
         least = one;
     }
-    cl_command_queue current = found && queue ? kn_stream_turn(found).queue : NULL;
-    if (found && queue)
-        *queue = clRetainCommandQueue(current) == CL_SUCCESS ? current : NULL;
     kn_unlock(&device->lock);
     *id = least;
     return found;

@@ -14,9 +14,8 @@ void kn_stream_release_queues(kn_stream *stream);
 
 /* The device's stream with the smallest id above `*id`, which becomes its id; NULL: none. By id, because positions in
  * the list change when other threads create and destroy streams. The struct outlives a concurrent destroy, and may have
- * another queue then; so does `queue` (NULL allowed), which is retained, or NULL if that fails. No lock is held between
- * two calls: a callback, waited for there, may create streams. */
-kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id, cl_command_queue *queue);
+ * another queue then. No lock is held between two calls: a callback, waited for there, may create streams. */
+kn_stream *kn_device_next_stream(kn_device *device, unsigned long long *id);
 
 /* Waits for the work of all streams, ignoring errors, and not for callbacks. */
 void kn_device_finish_streams(kn_device *device);

@@ -228,20 +228,40 @@ kn_status kn_stream_count_launch(kn_stream *stream)
     return error == CL_SUCCESS ? KN_OK : kn_cl_fail(error, stream->device, "waiting for a full queue");
 }
 
-cl_int kn_stream_finish_queue(kn_stream *stream, cl_command_queue queue)
+/* Another thread may destroy the stream meanwhile: NULL if its queue is gone already. */
+static cl_int retain_queue(kn_stream *stream, cl_command_queue *queue)
 {
+    kn_lock(&stream->lock);
+    *queue = stream->queues[atomic_load(&stream->switches) >> 1 & 1];
+    const cl_int error = *queue ? clRetainCommandQueue(*queue) : CL_SUCCESS;
+    kn_unlock(&stream->lock);
+    return error;
+}
+
+static cl_int finish_queue(kn_stream *stream, cl_command_queue queue)
+{
+    const bool blocks = kn_stream_begin_block(stream);
+    const cl_int error = blocks ? KN_CL(KN_CL_WAIT, clFinish(queue)) : CL_SUCCESS;
+    return kn_stream_end_block(stream, queue, blocks, error);
+}
+
+/* The queue is the stream's after jobs were enqueued, which may change it, and after the stream was marked idle: what
+ * other threads enqueue on another queue from then on marks it busy again. */
+cl_int kn_stream_finish(kn_stream *stream)
+{
+    cl_command_queue queue;
     kn_submitter_drain(stream);
     if (kn_device_is_lost(stream->device))
         return CL_DEVICE_NOT_AVAILABLE;
     const unsigned others = kn_stream_begin_wait(stream);
-    const bool blocks = kn_stream_begin_block(stream);
-    cl_int error = blocks ? KN_CL(KN_CL_WAIT, clFinish(queue)) : CL_SUCCESS;
-    error = kn_stream_end_block(stream, queue, blocks, error);
+    cl_int error = retain_queue(stream, &queue);
+    if (error == CL_SUCCESS && queue) {
+        error = finish_queue(stream, queue);
+        clReleaseCommandQueue(queue);
+    }
     kn_stream_end_wait(stream, others, error == CL_SUCCESS);
     return error;
 }
-
-cl_int kn_stream_finish(kn_stream *stream) { return kn_stream_finish_queue(stream, kn_stream_turn(stream).queue); }
 
 kn_status kn_stream_come_to_rest(kn_stream *stream, const char *what)
 {

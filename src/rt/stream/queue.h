@@ -90,10 +90,8 @@ kn_status kn_stream_count_launch(kn_stream *stream);
 bool kn_stream_begin_block(kn_stream *stream);
 cl_int kn_stream_end_block(kn_stream *stream, cl_command_queue queue, bool blocked, cl_int error);
 
-/* Waits for all the stream's work, replays handed to the submitter included. The second is for those who retained the
- * queue of a stream that may be destroyed meanwhile (kn_device_next_stream). */
+/* Waits for all the stream's work, replays handed to the submitter included. The stream may be destroyed meanwhile. */
 cl_int kn_stream_finish(kn_stream *stream);
-cl_int kn_stream_finish_queue(kn_stream *stream, cl_command_queue queue);
 
 /* The same as a call of the host, not counted as a host wait; at once if the stream is known to be idle. */
 kn_status kn_stream_come_to_rest(kn_stream *stream, const char *what);

@@ -126,8 +126,10 @@ kn_status kn_stream_free(kn_stream *stream)
             clReleaseEvent(stream->markers[i]);
         stream->markers[i] = NULL;
     }
+    kn_lock(&stream->lock);
     if (atomic_load(&stream->is_shared)) /* others may still use one */
         kn_stream_release_queues(stream);
+    kn_unlock(&stream->lock);
     kn_lock(&device->lock);
     stream->next = device->destroyed;
     device->destroyed = stream;
@@ -144,11 +146,11 @@ int kn_stream_priority(const kn_stream *stream) { return stream ? stream->priori
 /* --- waiting ---------------------------------------------------------------------------------- */
 
 /* Waits and reports errors; the caller counts the host wait. */
-static kn_status synchronize(kn_stream *stream, cl_command_queue queue)
+static kn_status synchronize(kn_stream *stream)
 {
     KN_TRY(kn_stream_enter_wait(stream, "kn_stream_synchronize"));
     bool armed = kn_stream_take_armed(stream);
-    cl_int error = kn_stream_finish_queue(stream, queue);
+    cl_int error = kn_stream_finish(stream);
     if (error != CL_SUCCESS) {
         atomic_store(&stream->fault_armed, armed);
         return kn_cl_fail(error, stream->device, "waiting for a stream");
@@ -162,7 +164,7 @@ kn_status kn_stream_synchronize(kn_stream *stream)
     if (!stream)
         return kn_fail_argument_null("kn_stream_synchronize", "stream");
     KN_TRY(kn_note_host_wait("kn_stream_synchronize"));
-    return synchronize(stream, kn_stream_turn(stream).queue);
+    return synchronize(stream);
 }
 
 kn_status kn_device_synchronize(kn_device *device)
@@ -173,14 +175,10 @@ kn_status kn_device_synchronize(kn_device *device)
     KN_TRY(kn_note_host_wait("kn_synchronize"));
     kn_status status = KN_OK;
     kn_stream *stream;
-    cl_command_queue queue;
     unsigned long long id = 0;
-    while ((stream = kn_device_next_stream(device, &id, &queue))) {
-        kn_status one =
-            queue ? synchronize(stream, queue) : kn_cl_fail(CL_OUT_OF_RESOURCES, device, "retaining a stream's queue");
+    while ((stream = kn_device_next_stream(device, &id))) {
+        const kn_status one = synchronize(stream);
         status = status == KN_OK ? one : status;
-        if (queue)
-            clReleaseCommandQueue(queue);
     }
     return status;
 }

@@ -56,7 +56,7 @@ static void await_replays(void)
         if (!atomic_load_explicit(&device->is_open, memory_order_acquire))
             continue;
         unsigned long long id = 0;
-        while ((stream = kn_device_next_stream(device, &id, NULL)))
+        while ((stream = kn_device_next_stream(device, &id)))
             kn_submitter_drain(stream);
     }
 }

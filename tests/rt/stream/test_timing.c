@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "rt/stream/queue.h"
+#include "rt/stream/submit.h"
 #include "rt/told_driver.h"
 #include "support/busy.h"
 
@@ -186,6 +187,36 @@ static void a_late_command_comes_before_its_threads_next(void **state)
     assert_ok(kn_stream_free(stream));
 }
 
+static kn_status take_long(kn_stream *stream, void *event, const unsigned char *snapshot)
+{
+    (void)snapshot;
+    usleep(20000); /* the other thread waits by now */
+    keep_busy(stream->device);
+    return kn_event_record(event, stream);
+}
+
+/* A thread waits for work that another is to enqueue for it, on a queue that changes with that work. */
+static void a_wait_includes_work_that_changes_the_queue(void **state)
+{
+    (void)state;
+    kn_device *device = test_device();
+    kn_stream *stream = kn_stream_current(device);
+    kn_event *timed = NULL, *last;
+    assert_new(last = kn_event_new_without_timing(device));
+    for (int i = 0; i < 4; i++) {
+        bool done = false;
+        if (i % 2 == 0)
+            assert_new(timed = kn_event_new(device));
+        else
+            kn_event_free(timed);
+        assert_ok(kn_submit(stream, &(kn_submission){.subject = last, .run = take_long, .most_pending = 1}));
+        assert_ok(i < 2 ? kn_synchronize(device) : kn_stream_synchronize(stream));
+        assert_ok(kn_event_query(last, &done));
+        assert_true(done);
+    }
+    kn_event_free(last);
+}
+
 /* A queue that the program has is the stream's for good, and its commands can be timed. */
 static void a_shared_queue_stays(void **state)
 {
@@ -312,6 +343,7 @@ int main(void)
         cmocka_unit_test(replays_follow),
         cmocka_unit_test(commands_keep_their_order_when_queues_change),
         cmocka_unit_test(a_late_command_comes_before_its_threads_next),
+        cmocka_unit_test(a_wait_includes_work_that_changes_the_queue),
         cmocka_unit_test(a_shared_queue_stays),
         cmocka_unit_test(times_that_make_no_sense_are_not_given),
         cmocka_unit_test(the_profiler_has_no_times_that_make_no_sense),
