@@ -1,18 +1,20 @@
 /* gemm/pairs.cl - products of bf16 matrices on CPU devices: C = finish(A B), where two products at a time are added to
- * a sum in f32 (gemm/pair_dots.clh). For convolutions sums may be of several products, and columns in segments, which
- * are images (gemm/pairs.h).
+ * a sum in f32 (gemm/pair_dots.clh). C and the bias are of bf16 or f32. For convolutions sums may be of several
+ * products, and columns in segments, which are images (gemm/pairs.h).
  *
  * Operands are read as words of two elements that follow each other along k; a last one of its own is with a zero. The
  * work is divided as in gemm/tile.cl. B is staged block by block in this work-item's part of `scratch`, as panels of
  * words [k][NR], and so is A as panels [k][MR], unless its rows are such words already.
  *
- * Compiled in: T = float, VW, NV, MR; DOTS. Local size 1, no local memory, no barrier. */
+ * Compiled in: T = float, VW, NV, MR; DOTS; BFLOAT, of C and the bias (gemm/element.clh). Local size 1, no local
+ * memory, no barrier. */
 #include "common/koine.clh"
 #include "common/bfloat.clh"
 #include "common/prefetch.clh"
 #include "gemm/finish.clh"
 #include "gemm/pack.clh"
-#include "gemm/bfloat_finish.clh"
+#include "gemm/finish_vector.clh"
+#include "gemm/element.clh"
 #include "gemm/pair_dots.clh"
 #include "gemm/pairs.h"
 #include "gemm/tile.h"
@@ -23,8 +25,8 @@
 /* Where a tile is stored: in C, or, if more blocks of k follow, in `sums`, f32 in the same order, to which the next
  * block adds. A bias of the rows is added here, if alpha is 1, one of the columns by the epilogue. */
 typedef struct pair_target {
-    global ushort *c;
-    const global ushort *bias;
+    global element *c;
+    const global element *bias;
     global float *sums;
     long row;
     long place, at; /* of the tile's first column: in C's first row, and in its segment */
@@ -36,12 +38,12 @@ typedef struct pair_target {
 static inline void store_row(pair_target to, const float *restrict part, int columns, float row_bias, kn_gemm_finish f)
 {
     global float *sums = to.sums + to.place;
-    global ushort *c = to.c + to.place;
+    global element *c = to.c + to.place;
     int j = 0;
     for (; j + VW <= columns; j += VW) {
         const V sum = VLOAD(0, part + j) + (to.first ? (V)0 : VLOAD(0, sums + j));
         if (to.last)
-            finish_sums(f, sum + row_bias, c + j, to.bias + j);
+            FINISH_LANES(f, sum + row_bias, c + j, to.bias + j);
         else
             VSTORE(sum, 0, sums + j);
     }
@@ -49,7 +51,7 @@ static inline void store_row(pair_target to, const float *restrict part, int col
     for (; j < columns; j++) {
         const float sum = part[j] + (to.first ? 0 : sums[j]);
         if (to.last)
-            finish_sum(f, sum + row_bias, c + j, to.bias + j);
+            FINISH(f, sum + row_bias, c + j, to.bias + j);
         else
             sums[j] = sum;
     }
@@ -65,7 +67,7 @@ static inline void store_tile(pair_target to, const float *part, int rows, int c
         const int count = (int)min((long)columns, operands.segment - to.at);
         pair_target row = to;
         for (int i = 0; i < rows; i++, row.place += to.row)
-            store_row(row, part + i * NR, count, adds ? KN_BFLOAT_TO_FLOAT(to.bias[i]) : 0, f);
+            store_row(row, part + i * NR, count, adds ? VALUE(to.bias[i]) : 0, f);
         part += count;
         columns -= count;
         to.bias += count * to.bias_column;
@@ -266,7 +268,7 @@ typedef struct pair_block {
 static inline void multiply_block(pair_target to, pair_block block, kn_gemm_tile_plan p, kn_gemm_words operands,
                                   long a_row, kn_gemm_finish finish)
 {
-    const global ushort *bias = to.bias;
+    const global element *bias = to.bias;
     for (long panel = block.first_panel; panel < block.end_panel; panel++) {
         const long column = panel * NR, segment = column / operands.segment;
         const global uint *b = block.b + (panel - block.first_panel) * STAGED(block.words, NR);
@@ -328,8 +330,8 @@ KN_KERNEL_ONCE(gemm_pairs,
 {
     KN_BIND_IN(ushort, a);
     KN_BIND_IN(ushort, b);
-    KN_BIND_IN(ushort, bias);
-    KN_BIND_OUT(ushort, c);
+    KN_BIND_IN(element, bias);
+    KN_BIND_OUT(element, c);
     KN_BIND_OUT(float, sums);
     KN_BIND_OUT(uint, scratch);
     const long item = KN_ID(0), per_matrix = p.row_units * p.panel_units;

@@ -165,6 +165,80 @@ static void test_repeated(void **state)
     kn_force_implementation("matmul_f16", NULL);
 }
 
+/* --- recurrent layers: their products over all steps -------------------------------------------------------------- */
+
+typedef struct layer_results {
+    double *values[6]; /* the output, and the gradients of x, both weights and both biases */
+    int64_t counts[6], products;
+} layer_results;
+
+typedef kn_tensor *layer_function(kn_tensor *, kn_tensor *, kn_tensor *, const kn_rnn_params *);
+
+/* From the same random numbers each time; `row` multiplies. */
+static layer_results run_layer(layer_function *layer, int gates, const int64_t size[4], bool reverse, const char *row)
+{
+    const int64_t columns = gates * size[3],
+                  shapes[5][3] = {
+                      {size[0], size[1], size[2]}, {columns, size[2]}, {columns, size[3]}, {columns}, {columns}};
+    static const int ranks[5] = {3, 2, 2, 1, 1};
+    layer_results results = {0};
+    kn_tensor *inputs[5];
+    KN_SCOPE;
+    kn_force_implementation("matmul_f16", row);
+    kn_manual_seed(5);
+    for (int i = 0; i < 5; i++) {
+        inputs[i] = kn_to_dtype(kn_mul_scalar(kn_randn_with(ranks[i], shapes[i], NULL), i == 0 ? 1 : 0.3), KN_BF16);
+        CHECK_OK(kn_set_requires_grad(inputs[i], true));
+    }
+    kn_tensor *y = layer(inputs[0], inputs[1], inputs[2],
+                         &(kn_rnn_params){.bias_ih = inputs[3], .bias_hh = inputs[4], .reverse = reverse});
+    CHECK_DTYPE(y, KN_BF16);
+    kn_tensor *wide = kn_to_dtype(y, KN_F32);
+    CHECK_OK(kn_backward(kn_mean(kn_mul(wide, wide))));
+    results.values[0] = read_doubles(kn_detach(wide));
+    results.counts[0] = kn_numel(y);
+    for (int i = 0; i < 5; i++) {
+        CHECK_DTYPE(kn_grad(inputs[i]), KN_BF16);
+        results.values[i + 1] = read_doubles(kn_to_dtype(kn_grad(inputs[i]), KN_F32));
+        results.counts[i + 1] = kn_numel(inputs[i]);
+    }
+    results.products = kn_count_forced("matmul_f16").ran;
+    kn_force_implementation("matmul_f16", NULL);
+    return results;
+}
+
+/* The output is rounded once, the operands of the gradients are, too. */
+static void compare_layers(layer_function *layer, int gates, const int64_t size[4], bool reverse)
+{
+    layer_results in_f32 = run_layer(layer, gates, size, reverse, "reference"),
+                  in_bf16 = run_layer(layer, gates, size, reverse, "pairs");
+    assert_int_equal(in_f32.products, 0);
+    assert_true(in_bf16.products >= 4);
+    for (int i = 0; i < 6; i++) {
+        double largest = 0;
+        for (int64_t j = 0; j < in_f32.counts[i]; j++)
+            largest = fmax(largest, fabs(in_f32.values[i][j]));
+        assert_true(largest > 0);
+        for (int64_t j = 0; j < in_f32.counts[i]; j++)
+            if (!(fabs(in_bf16.values[i][j] - in_f32.values[i][j]) <= 0x1p-7 * largest))
+                fail_msg("result %d, element %d is %g, not %g", i, (int)j, in_bf16.values[i][j], in_f32.values[i][j]);
+        free(in_f32.values[i]);
+        free(in_bf16.values[i]);
+    }
+}
+
+static void test_recurrent_layers(void **state)
+{
+    static const int64_t small[] = {7, 5, 19, 13}, in_parts[] = {150, 64, 8, 64};
+    (void)state;
+    for (int reverse = 0; reverse < 2; reverse++) {
+        compare_layers(kn_lstm_with, 4, small, reverse);
+        compare_layers(kn_gru_with, 3, small, reverse);
+        compare_layers(kn_rnn_tanh_with, 1, small, reverse);
+        compare_layers(kn_lstm_with, 4, in_parts, reverse);
+    }
+}
+
 /* Computed in f32 instead, with one warning. */
 static void test_wrong(void **state)
 {
@@ -189,7 +263,7 @@ int main(int argc, char **argv)
     kn_log_set_handler(count_warnings, NULL);
     limits->multiplies_pairs |= wrong;
     const struct CMUnitTest working[] = {TEST(test_products), TEST(test_factors), TEST(test_infinities),
-                                         TEST(test_repeated)},
+                                         TEST(test_repeated), TEST(test_recurrent_layers)},
                             mistaken[] = {TEST(test_wrong)};
     return wrong ? cmocka_run_group_tests(mistaken, NULL, NULL) : cmocka_run_group_tests(working, NULL, NULL);
 }

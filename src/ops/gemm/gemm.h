@@ -29,6 +29,7 @@ typedef struct kn_gemm_problem {
     int64_t bias_offset;      /* elements */
     kn_activation activation; /* applied to the sum including bias */
     bool full_precision;      /* forbids TF32, whatever the flags allow */
+    bool keeps_f32;           /* of operands of halves: C and the bias are f32, not rounded (pairs.c) */
     kn_gemm_sums *sums;       /* NULL: unwanted */
 } kn_gemm_problem;
 
@@ -147,7 +148,8 @@ kn_status kn_gemm_bf16_row(kn_stream *stream, const kn_gemm_problem *problem);
 bool kn_gemm_row_pays(int64_t n, int64_t k); /* a row of n results, sums of k */
 
 /* pairs.c, dots.c, of the same table: A, B, C and the bias in bf16, sums in f32, to which two products at a time are
- * added; CPU devices. alpha is 1, beta 0. Dots read A and B in place, which are contiguous along k; do they pay? */
+ * added; CPU devices. Of pairs C and the bias may be f32. Of dots alpha is 1, beta 0; they read A and B in place, which
+ * are contiguous along k; do they pay? */
 kn_status kn_gemm_pairs(kn_stream *stream, const kn_gemm_problem *problem);
 kn_status kn_gemm_pair_dots(kn_stream *stream, const kn_gemm_problem *problem);
 bool kn_gemm_pair_dots_pay(const kn_limits *limits, int64_t m, int64_t n, int64_t k, int64_t batch);

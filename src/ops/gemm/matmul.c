@@ -147,6 +147,7 @@ kn_status kn_matmul_product(kn_stream *stream, const kn_matmul_problem *problem,
                                                  .bias = problem->bias ? problem->bias->storage->buffer : NULL,
                                                  .bias_offset = problem->bias ? problem->bias->offset : 0,
                                                  .activation = problem->activation,
+                                                 .keeps_f32 = y->dtype == KN_F32 && y->dtype != problem->a->dtype,
                                                  .sums = problem->sums});
     }
     kn_release(left.copy);
@@ -158,7 +159,7 @@ kn_status kn_matmul_product(kn_stream *stream, const kn_matmul_problem *problem,
 
 kn_status kn_matmul_run(kn_stream *stream, const kn_matmul_problem *problem)
 {
-    const kn_dtype dtype = problem->y->dtype;
+    const kn_dtype dtype = problem->a->dtype;
     return kn_dtype_is_reduced(dtype)    ? kn_matmul_f16(stream, problem)
            : kn_dtype_is_floating(dtype) ? kn_matmul_product(stream, problem, kn_gemm)
                                          : kn_matmul_integers(stream, problem);

@@ -10,7 +10,8 @@ typedef struct kn_matmul_factors {
     double alpha, beta;
 } kn_matmul_factors;
 
-/* y = activation(a b + bias), with a b as in torch.matmul; all of the same dtype and device. */
+/* y = activation(a b + bias), with a b as in torch.matmul; all of the same device and dtype, but y and the bias may be
+ * f32 where a and b are halves: then results are not rounded. */
 typedef struct kn_matmul_problem {
     kn_tensor *y; /* contiguous, of the resulting shape */
     kn_tensor *a, *b;

@@ -15,7 +15,7 @@ typedef struct matmul_f16 {
 static bool supports_tensor(const kn_limits *limits, const void *problem)
 {
     const matmul_f16 *p = problem;
-    return p->product.a->dtype == KN_F16 && kn_gemm_supports_halves(limits, p->m, p->n, p->k);
+    return p->product.y->dtype == KN_F16 && kn_gemm_supports_halves(limits, p->m, p->n, p->k);
 }
 
 static bool prefers_tensor(const kn_limits *limits, const void *problem)
@@ -32,6 +32,11 @@ static kn_status run_tensor(kn_stream *stream, const void *problem)
 static bool supports_pairs(const kn_limits *limits, const void *problem)
 {
     return limits->is_cpu && ((const matmul_f16 *)problem)->product.a->dtype == KN_BF16;
+}
+
+static bool supports_rounded(const kn_limits *limits, const void *problem)
+{
+    return limits->is_cpu && ((const matmul_f16 *)problem)->product.y->dtype == KN_BF16;
 }
 
 /* Not if there are so few results of so long sums that these are divided among the cores in f32. */
@@ -53,7 +58,7 @@ static bool supports_row(const kn_limits *limits, const void *problem)
     const matmul_f16 *p = problem;
     const kn_tensor *a = p->product.a, *b = p->product.b;
     const int64_t results = kn_numel(p->product.y);
-    return supports_pairs(limits, problem) && p->k > 0 &&
+    return supports_rounded(limits, problem) && p->k > 0 &&
            ((p->m == 1 && results == p->n && b->strides[b->ndim - 1] == 1) ||
             (p->n == 1 && results == p->m && a->ndim > 1 && a->strides[a->ndim - 2] == 1));
 }
@@ -74,7 +79,7 @@ static bool supports_dots(const kn_limits *limits, const void *problem)
 {
     const matmul_f16 *p = problem;
     const kn_tensor *a = p->product.a, *b = p->product.b;
-    return supports_pairs(limits, problem) &&
+    return supports_rounded(limits, problem) &&
            (p->k <= 1 || (a->strides[a->ndim - 1] == 1 && b->strides[b->ndim > 1 ? b->ndim - 2 : 0] == 1));
 }
 
@@ -119,6 +124,17 @@ static kn_status widen(kn_tensor **wide, kn_tensor *t)
     return status;
 }
 
+static kn_status widen_result(kn_tensor **wide, const kn_matmul_problem *p, kn_stream *stream)
+{
+    if (p->y->dtype == KN_F32) {
+        *wide = kn_retain(p->y);
+        return KN_OK;
+    }
+    return p->factors && p->factors->beta != 0
+               ? widen(wide, p->y)
+               : kn_tensor_new(wide, KN_F32, p->y->ndim, p->y->shape, kn_stream_device(stream));
+}
+
 static kn_status run_converted(kn_stream *stream, const void *problem)
 {
     const kn_matmul_problem *p = &((const matmul_f16 *)problem)->product;
@@ -129,12 +145,10 @@ static kn_status run_converted(kn_stream *stream, const void *problem)
     if (status == KN_OK && p->bias)
         status = widen(&wide.bias, p->bias);
     if (status == KN_OK)
-        status = p->factors && p->factors->beta != 0
-                     ? widen(&wide.y, p->y)
-                     : kn_tensor_new(&wide.y, KN_F32, p->y->ndim, p->y->shape, kn_stream_device(stream));
+        status = widen_result(&wide.y, p, stream);
     if (status == KN_OK)
         status = kn_matmul_product(stream, &wide, kn_gemm);
-    if (status == KN_OK)
+    if (status == KN_OK && wide.y != p->y)
         status = kn_tensor_copy(p->y, wide.y);
     kn_release(wide.a);
     kn_release(wide.b);
@@ -149,6 +163,7 @@ static int describe(const void *problem, int64_t numbers[KN_PROBLEM_NUMBERS])
     const kn_tensor *const operands[2] = {p->product.a, p->product.b};
     int count = 0;
     numbers[count++] = p->product.a->dtype;
+    numbers[count++] = p->product.y->dtype;
     numbers[count++] = p->m;
     numbers[count++] = p->n;
     numbers[count++] = p->k;

@@ -77,21 +77,21 @@ kn_status kn_pairs_multiply(kn_stream *stream, const kn_tile_product *x, kn_gemm
     const kn_gemm_tile_plan plan = plan_of(limits, x, tile, &operands);
     const int64_t items = kn_div_up(plan.units, plan.units_per_item), staged = items * plan.scratch;
     const int64_t sums = plan.k > plan.k_block || operands.parts > 1 ? x->batch * x->m * x->n : 0;
+    const int64_t result = problem->keeps_f32 ? (int64_t)sizeof(float) : KN_GEMM_HALF;
     kn_buffer *scratch = NULL;
     kn_gemm_finish finish;
     char options[KN_GEMM_OPTIONS];
     kn_tile_options(options, tile, false);
-    if (limits->multiplies_pairs)
-        strcat(options, " -DDOTS");
+    strcat(options, limits->multiplies_pairs ? " -DDOTS" : "");
+    strcat(options, problem->keeps_f32 ? "" : " -DBFLOAT");
     KN_TRY(kn_buffer_alloc(&scratch, stream, (size_t)(staged + sums) * sizeof(float)));
     const kn_status status = kn_run(
         stream, .source = "gemm/pairs.cl", .kernel = "gemm_pairs", .operation = "gemm", .options = options, .dims = 1,
         .global = {(size_t)items}, .local = {1},
         KN_ARGS(kn_arg_buffer(x->a.buffer, x->a.offset * KN_GEMM_HALF),
-                kn_arg_buffer(x->b.buffer, x->b.offset * KN_GEMM_HALF), kn_gemm_sized_bias_arg(problem, KN_GEMM_HALF),
-                kn_gemm_sized_arg(&problem->product.c, KN_GEMM_HALF),
-                kn_arg_buffer(scratch, staged * (int64_t)sizeof(float)), kn_arg_buffer(scratch, 0),
-                kn_arg_struct(&plan, sizeof plan), kn_arg_struct(&operands, sizeof operands),
+                kn_arg_buffer(x->b.buffer, x->b.offset * KN_GEMM_HALF), kn_gemm_sized_bias_arg(problem, result),
+                kn_gemm_sized_arg(&problem->product.c, result), kn_arg_buffer(scratch, staged * (int64_t)sizeof(float)),
+                kn_arg_buffer(scratch, 0), kn_arg_struct(&plan, sizeof plan), kn_arg_struct(&operands, sizeof operands),
                 kn_arg_struct(&x->a.layout, sizeof x->a.layout), kn_arg_struct(&x->b.layout, sizeof x->b.layout),
                 kn_arg_struct(&x->c, sizeof x->c), kn_gemm_finish_arg(&finish, problem)));
     kn_buffer_free(scratch);

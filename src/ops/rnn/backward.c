@@ -38,7 +38,7 @@ static kn_rnn_pass backward_pass(const kn_grad_call *grad, int64_t *most)
     kn_rnn_pass pass = {.operation = grad->op->name,
                         .cell = kind->cell,
                         .is_backward = true,
-                        .reverse = !kind->is_single && ((const kn_rnn_args *)grad->params)->reverse,
+                        .reverse = kn_rnn_record_of(grad->op, grad->params).args.reverse,
                         .size = kn_rnn_sizes_of(kind, saved[KN_RNN_SAVED_X], saved[KN_RNN_SAVED_WEIGHT_HH],
                                                 saved[KN_RNN_SAVED_WEIGHT_HR]),
                         .weight_hh = saved[KN_RNN_SAVED_WEIGHT_HH],
@@ -85,8 +85,11 @@ typedef struct sums {
     kn_grad_call *grad;
     const kn_rnn_pass *pass;
     int64_t start, count;
-    bool are_first;
+    bool are_first, in_bf16;
 } sums;
+
+/* As an operand of the products. */
+static kn_tensor *factor(const sums *s, kn_tensor *t) { return s->in_bf16 ? kn_to_dtype(t, KN_BF16) : t; }
 
 /* Gradient of the weight `input` += d^T x, if it is needed. */
 static kn_status add_product(const sums *s, int input, kn_tensor *d, kn_tensor *x)
@@ -137,8 +140,8 @@ static kn_status input_gradient(const sums *s, kn_tensor *d)
         kn_reshape(s->grad->grad_inputs[KN_RNN_X], 2, (int64_t[]){s->pass->all_steps * batch, x->shape[x->ndim - 1]});
     const kn_matmul_problem product = {.y = rows ? kn_narrow(rows, 0, s->start * batch, s->count * batch) : NULL,
                                        .a = d,
-                                       .b = s->grad->saved[KN_RNN_SAVED_WEIGHT_IH]};
-    return product.y && product.a ? kn_matmul_run(s->grad->stream, &product) : kn_error_status();
+                                       .b = factor(s, s->grad->saved[KN_RNN_SAVED_WEIGHT_IH])};
+    return product.y && product.a && product.b ? kn_matmul_run(s->grad->stream, &product) : kn_error_status();
 }
 
 /* The gradients of x, too, of these steps. */
@@ -146,11 +149,13 @@ static kn_status add_steps(const sums *s)
 {
     const kn_rnn_pass *pass = s->pass;
     kn_tensor *d_x = rows_of(pass->d_gates, 0, s->count), *d_h = rows_of(pass->d_products, 0, s->count);
-    kn_tensor *x = s->grad->saved[KN_RNN_SAVED_X];
+    kn_tensor *left = factor(s, d_x), *left_h = pass->d_products == pass->d_gates ? left : factor(s, d_h);
+    kn_tensor *x = s->grad->saved[KN_RNN_SAVED_X], *states = rows_of(pass->states, s->start + pass->reverse, s->count);
 
-    KN_TRY(input_gradient(s, d_x));
-    KN_TRY(add_product(s, KN_RNN_WEIGHT_IH, d_x, x->ndim == 2 ? x : rows_of(x, s->start, s->count)));
-    KN_TRY(add_product(s, KN_RNN_WEIGHT_HH, d_h, rows_of(pass->states, s->start + pass->reverse, s->count)));
+    x = x->ndim == 2 ? x : rows_of(x, s->start, s->count);
+    KN_TRY(input_gradient(s, left));
+    KN_TRY(add_product(s, KN_RNN_WEIGHT_IH, left, factor(s, x)));
+    KN_TRY(add_product(s, KN_RNN_WEIGHT_HH, left_h, factor(s, states)));
     KN_TRY(bias_gradients(s, d_x, d_h));
     return pass->weight_hr ? add_product(s, KN_RNN_WEIGHT_HR, rows_of(pass->d_projected, 0, s->count),
                                          projected_states(pass, s->start, s->count))
@@ -160,12 +165,14 @@ static kn_status add_steps(const sums *s)
 /* The steps, as many at a time as there is room for. */
 static kn_status run_backward(kn_grad_call *grad, const kn_rnn_pass *pass, int64_t most)
 {
+    const bool in_bf16 = kn_rnn_record_of(grad->op, grad->params).in_bf16;
+
     for (int64_t done = 0, count; done < pass->all_steps; done += count) {
         count = kn_min_i64(most, pass->all_steps - done);
         const int64_t start = kn_rnn_start_of(pass, done, count);
         KN_TRY(kn_rnn_run_part(grad->stream, pass, start, count));
         KN_SCOPE;
-        KN_TRY(add_steps(&(sums){grad, pass, start, count, done == 0}));
+        KN_TRY(add_steps(&(sums){grad, pass, start, count, done == 0, in_bf16}));
     }
     return KN_OK;
 }

@@ -50,6 +50,7 @@ static kn_status copy_row(kn_tensor *to, kn_tensor *t, int64_t row)
 typedef struct forward {
     kn_rnn_pass pass;
     kn_tensor *x, *weight_ih, *bias_ih;
+    kn_tensor *factors[2]; /* x and weight_ih, or their values in bf16 */
 } forward;
 
 static void release(forward *f)
@@ -57,6 +58,8 @@ static void release(forward *f)
     kn_tensor *const all[] = {f->x,
                               f->weight_ih,
                               f->bias_ih,
+                              f->factors[0],
+                              f->factors[1],
                               f->pass.weight_hh,
                               f->pass.bias_hh,
                               f->pass.weight_hr,
@@ -94,6 +97,18 @@ static kn_status take_inputs(forward *f, const kn_call *call)
     return lengths ? kn_tensor_cast(&f->pass.lengths, lengths, KN_I64, lengths->storage->device) : KN_OK;
 }
 
+static kn_status make_factors(forward *f, bool in_bf16)
+{
+    kn_tensor *const operands[] = {f->x, f->weight_ih};
+
+    for (int i = 0; i < 2; i++)
+        if (in_bf16)
+            KN_TRY(kn_tensor_cast(&f->factors[i], operands[i], KN_BF16, f->x->storage->device));
+        else
+            f->factors[i] = kn_retain(operands[i]);
+    return KN_OK;
+}
+
 /* For `steps` steps at a time. */
 static kn_status make_tensors(forward *f, int64_t steps)
 {
@@ -114,20 +129,20 @@ static kn_status make_tensors(forward *f, int64_t steps)
 /* The first `count` rows of gates = x weight_ih^T + bias_ih, of x from `start` on. */
 static kn_status project_input(kn_stream *stream, const forward *f, int64_t start, int64_t count)
 {
-    const kn_tensor *w = f->weight_ih;
+    kn_tensor *w = f->factors[1];
     const int64_t batch = f->pass.size.batch;
     kn_tensor *gates = NULL, *x = NULL;
     kn_matmul_problem product = {.bias = f->bias_ih};
     kn_status status = as_rows(&gates, f->pass.gates);
 
     if (status == KN_OK)
-        status = as_rows(&x, f->x);
+        status = as_rows(&x, f->factors[0]);
     if (status == KN_OK)
         status = kn_rnn_rows_from(&product.y, gates, 0, count * batch);
     if (status == KN_OK)
         status = kn_rnn_rows_from(&product.a, x, start * batch, count * batch);
     if (status == KN_OK)
-        status = kn_tensor_view(&product.b, f->weight_ih, 2, (int64_t[]){w->shape[1], w->shape[0]},
+        status = kn_tensor_view(&product.b, w, 2, (int64_t[]){w->shape[1], w->shape[0]},
                                 (int64_t[]){w->strides[1], w->strides[0]}, w->offset);
     if (status == KN_OK)
         status = kn_matmul_run(stream, &product);
@@ -209,6 +224,7 @@ static kn_status run(kn_call *call, forward *f)
     int64_t most, last;
 
     KN_TRY(take_inputs(f, call));
+    KN_TRY(make_factors(f, kn_rnn_record_of(call->op, call->params).in_bf16));
     most = call->needs_grad ? f->pass.size.steps : kn_rnn_steps_at_once(f->x, f->pass.size, f->pass.cell);
     KN_TRY(make_tensors(f, most));
     KN_TRY(run_forward(call, f, most, &last));
@@ -221,7 +237,7 @@ kn_status kn_rnn_forward(kn_call *call)
     const kn_rnn_kind *kind = call->op->detail;
     forward f = {.pass = {.operation = call->op->name,
                           .cell = kind->cell,
-                          .reverse = !kind->is_single && ((const kn_rnn_args *)call->params)->reverse,
+                          .reverse = kn_rnn_record_of(call->op, call->params).args.reverse,
                           .keeps_gates = call->needs_grad,
                           .size = kn_rnn_sizes_of(kind, call->inputs[KN_RNN_X], call->inputs[KN_RNN_WEIGHT_HH],
                                                   input_of(call, KN_RNN_WEIGHT_HR)),

@@ -1,7 +1,22 @@
 /* ops/rnn/layer.h - shared by the files of the recurrent layers' descriptors. */
 #pragma once
 
+#include <koine/operators.h>
+
 #include "ops/rnn/rnn.h"
+
+/* A layer's record. in_bf16: the inputs were bf16, and so are the operands of the products over all steps, whose sums
+ * are f32. */
+typedef struct kn_rnn_record {
+    kn_rnn_args args;
+    bool in_bf16;
+} kn_rnn_record;
+
+/* Cells have none: zeros. */
+static inline kn_rnn_record kn_rnn_record_of(const kn_op *op, const void *params)
+{
+    return ((const kn_rnn_kind *)op->detail)->is_single ? (kn_rnn_record){0} : *(const kn_rnn_record *)params;
+}
 
 /* What forward saves. */
 enum {

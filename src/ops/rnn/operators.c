@@ -1,8 +1,7 @@
 /* ops/rnn/operators.c - rnn_tanh, rnn_relu, gru, lstm and their cells: shapes, descriptors and functions. */
 #include "base/text.h"
 #include "ops/dispatch/invoke.h"
-#include <koine/operators.h>
-
+#include "ops/gemm/pairs.h"
 #include "ops/rnn/layer.h"
 
 /* --- shape rule --------------------------------------------------------------------------------------------------- */
@@ -101,8 +100,21 @@ kn_status kn_rnn_shape(kn_call *call)
                                 __VA_ARGS__}
 #define WEIGHTS "x", "weight_ih", "weight_hh", "?bias_ih", "?bias_hh"
 
+/* Before halves are widened. */
+static kn_status enter_layer(kn_entry *entry)
+{
+    const kn_tensor *x = entry->inputs[KN_RNN_X];
+    kn_rnn_record *own = kn_entry_record(entry, sizeof *own);
+
+    own->args = *(const kn_rnn_args *)entry->params;
+    own->in_bf16 = x->dtype == KN_BF16 && kn_pairs_are_preferred(kn_tensor_limits(x));
+    return KN_OK;
+}
+
 static const kn_op_param direction[] = {KN_PARAM(kn_rnn_args, reverse)};
-#define LAYER .params = KN_PARAMS(kn_rnn_args, direction, .reverse = false)
+#define LAYER                                                                                                          \
+    .params = KN_PARAMS(kn_rnn_args, direction, .reverse = false), .enter = enter_layer,                               \
+    .record_size = sizeof(kn_rnn_record)
 
 #define SIMPLE_LAYER                                                                                                   \
     LAYER, .inputs = {WEIGHTS, "?h0", "?lengths"}, .dtypes = {KN_DTYPES_FLOATING, [6] = KN_DTYPES_INDICES},            \

@@ -111,18 +111,11 @@ static bool columns_pay(const kn_limits *limits, const kn_conv_shape *s)
            column_bytes(s) <= most && kn_conv_supports_lowered(limits, &(kn_conv_problem){.shape = *s});
 }
 
-/* What is forced for products is so for these, too. */
-static bool prefers_pairs(const kn_limits *limits)
-{
-    const char *forced = kn_forced_implementation(kn_matmul_f16_implementations.operation);
-    return forced ? limits->is_cpu && strcmp(forced, "pairs") == 0 : limits->multiplies_pairs;
-}
-
 bool kn_conv_supports_pairs(kn_stream *stream, const kn_conv_shape *s)
 {
     const kn_limits *limits = kn_device_limits(kn_stream_device(stream));
-    return s->groups == 1 && prefers_pairs(limits) && (kn_conv_reads_each_pixel_once(s) || columns_pay(limits, s)) &&
-           kn_pairs_work(stream);
+    return s->groups == 1 && kn_pairs_are_preferred(limits) &&
+           (kn_conv_reads_each_pixel_once(s) || columns_pay(limits, s)) && kn_pairs_work(stream);
 }
 
 /* Sums of several windows would be of rounded products. */
