@@ -94,8 +94,10 @@ class Koine(Server):
         """Those whose names start with one of `only`, in its order; if it is empty, all sized for the device."""
         prefixes = [word for prefix in only or [] for word in ('--only', prefix)]
         command = [self.path, '--list', '--json'] + prefixes
-        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-        cases = [json.loads(line) for line in lines]
+        listed = subprocess.run(command, capture_output=True, text=True)
+        if listed.returncode != 0:
+            sys.exit(listed.stderr.strip() or f'{self.path} --list failed with exit code {listed.returncode}')
+        cases = [json.loads(line) for line in listed.stdout.splitlines()]
         if not only:
             return [case for case in cases if on_gpu or not case['name'].startswith('gpu/')]
         named = {case['name']: case for prefix in only for case in cases if case['name'].startswith(prefix)}

@@ -133,6 +133,30 @@ static void test_errors(void **state)
         check_layer(&layers[i]);
 }
 
+/* On devices of more cores tiles and channels are divided among them in other ways, with the same results. */
+static void test_cores(void **state)
+{
+    static const int cores[] = {2, 3, 16, 64};
+    kn_limits *limits = (kn_limits *)(uintptr_t)kn_device_limits(kn_device_current());
+    const int usual = limits->compute_units;
+    (void)state;
+    if (!limits->is_cpu)
+        skip();
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i += (size_t)next_size()) {
+        limits->compute_units = 1;
+        const results one = compute(&layers[i], "winograd", false, KN_F32);
+        for (size_t j = 0; j < sizeof cores / sizeof cores[0]; j++) {
+            limits->compute_units = cores[j];
+            const results many = compute(&layers[i], "winograd", false, KN_F32);
+            assert_memory_equal(many.y, one.y, (size_t)one.y_count * sizeof *one.y);
+            assert_memory_equal(many.dx, one.dx, (size_t)one.dx_count * sizeof *one.dx);
+            free_results(many);
+        }
+        free_results(one);
+    }
+    limits->compute_units = usual;
+}
+
 /* Winograd's convolution is preferred on a GPU with enough channels and enough work. */
 static void test_choice(void **state)
 {
@@ -173,6 +197,6 @@ int main(int argc, char **argv)
 {
     obey_as_gpu(argc, argv);
     obey_vector_width(argc, argv);
-    const struct CMUnitTest tests[] = {TEST(test_errors), TEST(test_choice)};
+    const struct CMUnitTest tests[] = {TEST(test_errors), TEST(test_cores), TEST(test_choice)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

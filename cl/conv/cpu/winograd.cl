@@ -40,8 +40,8 @@ static inline void multiply_block(global T *restrict m, const global T *restrict
                                       min(s->inner - c, (long)WSUMMED), c > 0);
 }
 
-/* A work-item does all steps for blocks of tiles, in scratch memory that stays in its core's cache. dim 0:
- * runs of blocks, dim 1: group. */
+/* A work-item does all steps for blocks of tiles and parts of the output channels, in scratch memory that stays in its
+ * core's cache. dim 0: runs of these, dim 1: group. */
 KN_KERNEL_ONCE(winograd_many,
                (KN_ARG(x), KN_ARG(u), KN_ARG(bias), KN_ARG(y), KN_ARG(scratch), s, u_p, has_bias, low, high),
                KN_IN(x), KN_IN(u), KN_IN(bias), KN_OUT(y), KN_OUT(scratch), kn_winograd_shape s, long u_p, int has_bias,
@@ -54,20 +54,21 @@ KN_KERNEL_ONCE(winograd_many,
     KN_BIND_OUT(T, scratch);
     const long item = KN_ID(0), items = KN_SIZE(0);
     const long group = KN_ID(1), channel_blocks = (s.inner + VW - 1) / VW, blocks = (s.outer + KB - 1) / KB;
-    const long all = s.images * s.tile_rows * s.tile_columns, tile_blocks = (all + s.tiles - 1) / s.tiles,
-               start = item * tile_blocks / items * s.tiles, end = min(all, (item + 1) * tile_blocks / items * s.tiles);
+    const long all = s.images * s.tile_rows * s.tile_columns, pairs = (all + s.tiles - 1) / s.tiles * s.parts,
+               start = item * pairs / items, end = (item + 1) * pairs / items;
     global T *v = scratch + (group * items + item) * s.scratch;
     global T *m = v + channel_blocks * s.tiles * WP * VW, *window = m + s.panels * s.tiles * WP * KB;
     x += group * s.inner * s.height * s.width;
     y += group * s.outer * s.out_height * s.out_width;
     u += group * blocks * WP * u_p;
-    for (long first = start; first < end; first += s.tiles) {
-        const long tiles = min(s.tiles, end - first);
-        for (long c = 0; c < channel_blocks; c++)
+    for (long pair = start; pair < end; pair++) {
+        const long first = pair / s.parts * s.tiles, tiles = min(s.tiles, all - first);
+        const long part = pair % s.parts, end_block = (part + 1) * blocks / s.parts;
+        for (long c = 0; c < channel_blocks && (part == 0 || pair == start); c++)
             winograd_input_block(v + c * s.tiles * WP * VW, x + c * VW * s.height * s.width, window, s, s.top, s.left,
                                  first, tiles, (int)min((long)VW, s.inner - c * VW));
-        for (long b0 = 0; b0 < blocks; b0 += s.panels) {
-            const long some = min(s.panels, blocks - b0);
+        for (long b0 = part * blocks / s.parts; b0 < end_block; b0 += s.panels) {
+            const long some = min(s.panels, end_block - b0);
             multiply_block(m, v, u, &s, u_p, b0, some, tiles);
             for (long b = 0; b < some; b++) {
                 const int outer = (int)min((long)KB, s.outer - (b0 + b) * KB);

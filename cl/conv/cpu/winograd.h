@@ -11,9 +11,10 @@ typedef struct kn_winograd_shape {
     kn_long group_stride, outer_stride, inner_stride; /* of the weights */
     kn_long flipped;                                  /* the kernel is flipped */
     kn_long tiles, panels, chunk; /* tiles per block; blocks of KB output channels, and channels, per step */
+    kn_long parts;                /* of the output channels, which work-items share for the same tiles */
     kn_long scratch;              /* elements, per work-item */
 } kn_winograd_shape;
-KN_SHARED_SIZE(kn_winograd_shape, 20 * 8);
+KN_SHARED_SIZE(kn_winograd_shape, 21 * 8);
 
 /* --- the gradient of the weights ---------------------------------------------------------------------------------- */
 

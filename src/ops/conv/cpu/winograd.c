@@ -5,6 +5,7 @@
 #include "conv/cpu/winograd.h"
 #include "ops/conv/common/correlation.h"
 #include "ops/conv/cpu/parts.h"
+#include "ops/conv/cpu/winograd_divide.h"
 
 #include <stdio.h>
 
@@ -81,6 +82,17 @@ static int64_t u_pitch(const winograd *w)
     return kn_round_up_i64(w->shape.inner, w->vector_width) * w->vectors * w->vector_width + w->vector_width;
 }
 
+static kn_winograd_work work_of(const winograd *w, const kn_limits *limits)
+{
+    const kn_winograd_shape *s = &w->shape;
+    return (kn_winograd_work){.tiles = tiles_of(s),
+                              .inner = s->inner,
+                              .outer = kn_div_up(s->outer, w->vector_width),
+                              .groups = s->groups,
+                              .cores = limits->compute_units,
+                              .register_tiles = w->tiles};
+}
+
 /* For blocks of s->tiles tiles and a window of `window` elements. */
 static void choose_blocks(winograd *w, const kn_limits *limits, int64_t blocks, int64_t window)
 {
@@ -88,7 +100,7 @@ static void choose_blocks(winograd *w, const kn_limits *limits, int64_t blocks, 
     int64_t width = w->vector_width, block = w->vectors * width;
     s->panels = kn_min_i64(2, blocks_of(w));
     s->chunk = width;
-    w->items = kn_min_i64(blocks, limits->compute_units);
+    w->items = kn_min_i64(blocks * s->parts, limits->compute_units);
     s->scratch = w->tile.values * s->tiles * (kn_round_up_i64(s->inner, width) + s->panels * block) + window;
     w->transformed = s->groups * blocks_of(w) * w->tile.values * u_pitch(w);
     w->preparing = taps_size(w) * s->groups * blocks_of(w) * kn_div_up(s->inner, s->chunk);
@@ -96,8 +108,11 @@ static void choose_blocks(winograd *w, const kn_limits *limits, int64_t blocks, 
 
 static void choose_many(winograd *w, const kn_limits *limits)
 {
-    w->shape.tiles = 2 * w->tiles;
-    choose_blocks(w, limits, kn_div_up(tiles_of(&w->shape), w->shape.tiles), window_size(w, w->shape.tiles));
+    const kn_winograd_work work = work_of(w, limits);
+    const kn_winograd_division by = kn_winograd_divide_many(&work, w->vectors);
+    w->shape.tiles = by.tiles;
+    w->shape.parts = by.parts;
+    choose_blocks(w, limits, kn_div_up(work.tiles, by.tiles), window_size(w, by.tiles));
 }
 
 static kn_status transform_weights(kn_stream *stream, const winograd *w, const char *options, kn_buffer *u,
@@ -160,6 +175,7 @@ static void choose_scattered(winograd *w, const kn_limits *limits)
                 w->tiles = (int)tiles;
             }
     s->tiles = kn_round_up_i64(together * each, w->tiles);
+    s->parts = 1;
     const int64_t rows = s->tile_rows * w->tile.rows + w->tile.kernel_rows - 1,
                   columns = s->tile_columns * w->tile.columns + w->tile.kernel_columns - 1;
     choose_blocks(w, limits, kn_div_up(s->images, s->tiles / each), rows * columns * w->vector_width);
@@ -178,20 +194,22 @@ static kn_status launch_scattered(kn_stream *stream, const winograd *w, const ch
 
 /* --- few tiles ---------------------------------------------------------------------------------------------------- */
 
-/* As many tiles per block as keep its products in the L2 cache. A chunk's weights are there, too, so register tiles are
- * as in direct convolution: six tiles by four vectors, say, need fewer instructions than 14 by two, and take 0.8 to
- * 0.95 of their time on an Intel Xeon. Of many tiles the weights come from farther away, and 14 share them. */
+/* At most as many tiles per block as keep its products in the L2 cache. A chunk's weights are there, too, so register
+ * tiles are as in direct convolution: six tiles by four vectors, say, need fewer instructions than 14 by two, and take
+ * 0.8 to 0.95 of their time on an Intel Xeon. Of many tiles the weights come from farther away, and 14 share them. */
 static void choose_few(winograd *w, const kn_limits *limits)
 {
     kn_winograd_shape *s = &w->shape;
     const kn_conv_tile tile = kn_conv_choose_channel_tile(limits, false, s->outer);
     w->tiles = (int)tile.columns;
-    w->vectors = (int)tile.channels;
-    int64_t width = w->vector_width, block = w->vectors * width, tiles = tiles_of(s);
-    s->tiles = kn_round_up_i64(kn_div_up(tiles, kn_div_up(tiles * w->tile.values, MAX_PRODUCTS)), w->tiles);
+    const kn_winograd_work work = work_of(w, limits);
+    const kn_winograd_division by = kn_winograd_divide_few(&work, tile.channels, MAX_PRODUCTS / w->tile.values);
+    w->vectors = (int)by.vectors;
+    int64_t width = w->vector_width, block = w->vectors * width, tiles = work.tiles;
+    s->tiles = by.tiles;
     s->panels = 1;
     s->chunk = kn_max_i64(width, kn_min_i64(32, kn_round_up_i64(s->inner, width)));
-    w->items = kn_min_i64(kn_div_up(tiles, s->tiles) * blocks_of(w), limits->compute_units);
+    w->items = kn_min_i64(kn_div_up(tiles, s->tiles) * by.parts, limits->compute_units);
     s->scratch = w->tile.values * (s->chunk * block + s->chunk + s->tiles * block) + taps_size(w);
     w->transformed = s->groups * w->tile.values * kn_round_up_i64(s->inner, width) * kn_round_up_i64(tiles, w->tiles);
     w->preparing = window_size(w, tiles) * s->groups * kn_div_up(s->inner, width);
