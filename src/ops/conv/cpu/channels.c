@@ -8,6 +8,9 @@ enum { MAX_TAPS = 9 }; /* of a gradient at a time: their sums are in registers *
 /* Size of a grid and its result beyond which conv/cpu/planes.cl is faster: that reads its input once, though twice as
  * much for the weights. Grids scale with the device's vector width, and so, roughly, do the caches. */
 enum { GRID_BYTES = 288 << 10, MANY_TAPS_GRID_BYTES = 512 << 10, WEIGHTS_GRID_BYTES = 1 << 20 };
+/* For the weights of stride 1 conv/cpu/weights_rows.cl is faster beyond less. Of others planes take 2 to 30 times as
+ * long with many taps or few rows, so the limit is one of memory. */
+enum { ROWS_WEIGHTS_GRID_BYTES = 192 << 10, LARGE_WEIGHTS_GRID_BYTES = 4 << 20, FEW_ROWS = 4 };
 enum { SIGNAL_TAPS = 12 }; /* up to which conv/cpu/bands.cl is faster for long signals */
 
 /* Rows or columns of zeros before the image, for the first tap of the first pixel; and the grid's total: image, margins
@@ -83,11 +86,14 @@ bool kn_conv_supports_channels(const kn_limits *limits, const void *problem)
     return kn_conv_is_depthwise(problem) && size < most;
 }
 
-static int64_t most_grid_bytes(const kn_conv_problem *problem)
+static int64_t most_grid_bytes(const kn_limits *limits, const kn_conv_problem *problem)
 {
-    if (problem->pass == KN_CONV_WEIGHTS)
-        return WEIGHTS_GRID_BYTES;
-    return kn_conv_taps(&problem->shape) > MAX_TAPS ? MANY_TAPS_GRID_BYTES : GRID_BYTES;
+    const bool many_taps = kn_conv_taps(&problem->shape) > MAX_TAPS;
+    if (problem->pass != KN_CONV_WEIGHTS)
+        return many_taps ? MANY_TAPS_GRID_BYTES : GRID_BYTES;
+    if (kn_conv_sums_rows(limits, problem))
+        return ROWS_WEIGHTS_GRID_BYTES;
+    return many_taps || problem->shape.in_size[1] <= FEW_ROWS ? LARGE_WEIGHTS_GRID_BYTES : WEIGHTS_GRID_BYTES;
 }
 
 bool kn_conv_prefers_channels(const kn_limits *limits, const void *problem_)
@@ -100,5 +106,5 @@ bool kn_conv_prefers_channels(const kn_limits *limits, const void *problem_)
         (kn_conv_is_depthwise_signal(limits, problem) && kn_conv_taps(s) <= SIGNAL_TAPS))
         return false;
     choose_grid(&p);
-    return (p.line + pixels) * lanes * kn_conv_element(s) <= most_grid_bytes(problem);
+    return (p.line + pixels) * lanes * kn_conv_element(s) <= most_grid_bytes(limits, problem);
 }

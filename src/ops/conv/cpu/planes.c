@@ -81,5 +81,5 @@ bool kn_conv_prefers_planes(const kn_limits *limits, const void *problem)
     const kn_conv_shape *s = &((const kn_conv_problem *)problem)->shape;
     bool small = s->in_size[1] * s->in_size[2] * (s->f64 ? 8 : 4) <= PLANE_BYTES;
     return limits->is_cpu && s->groups > 1 && small && s->stride[1] <= 2 && s->stride[2] <= 2 &&
-           !kn_conv_is_depthwise_signal(limits, problem);
+           !kn_conv_is_depthwise_signal(limits, problem) && !kn_conv_sums_rows(limits, problem);
 }

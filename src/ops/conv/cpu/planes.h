@@ -24,6 +24,13 @@ bool kn_conv_is_depthwise(const kn_conv_problem *problem);
  * masks, and with few taps than channels.c. */
 bool kn_conv_is_depthwise_signal(const kn_limits *limits, const kn_conv_problem *problem);
 
+/* Is this a gradient of weights that is computed row by row (weights_rows.c), unless others take it? */
+static inline bool kn_conv_sums_rows(const kn_limits *limits, const kn_conv_problem *problem)
+{
+    return problem->pass == KN_CONV_WEIGHTS && kn_conv_supports_rows_weights(limits, problem) &&
+           kn_conv_prefers_rows_weights(limits, problem);
+}
+
 /* A pass (plane_pass.c): first what the implementation sets, then what running it sets. The kernels of all take the
  * same arguments. */
 typedef struct kn_conv_plane_pass {
