@@ -41,16 +41,17 @@ static kn_conv_tile choose_tile(const kn_limits *limits, bool f64, int64_t outer
 }
 
 /* Vectors along the channels (cpu/direct.c) work best with whole vectors of channels and many taps; storing a tile
- * costs about as much as 50 taps. Not where vectors of 16 are taken in halves and each correlation has one tap: there
- * direct.c takes 0.6 to 0.9 of the time. */
+ * costs about as much as 50 taps. Not where vectors of 16 are taken in halves, for dx of a convolution with strides:
+ * with one tap in each correlation, or whole vectors of channels, direct.c takes 0.55 to 0.9 of the time. */
 static bool few(const kn_limits *limits, const kn_conv_problem *problem)
 {
     const kn_conv_shape *s = &problem->shape;
     const int64_t correlations = kn_conv_correlations(problem), all = s->kernel_size[1] * s->kernel_size[2];
-    if (2 * kn_conv_to(problem).channels <= kn_conv_vector_width(limits, s->f64))
+    const int64_t channels = kn_conv_to(problem).channels, width = kn_conv_vector_width(limits, s->f64);
+    if (2 * channels <= width)
         return true;
     return kn_conv_from(problem).channels * all / correlations <= 48 &&
-           !(correlations > 1 && all == correlations && kn_limits_halves_vectors(limits));
+           !(correlations > 1 && (all == correlations || channels >= width) && kn_limits_halves_vectors(limits));
 }
 
 /* Of dx, each correlation computes every stride-th pixel of a row. */
