@@ -55,17 +55,25 @@ static kn_winograd_division in_blocks(const kn_winograd_work *work, int64_t vect
                                   kn_div_up(work->outer, vectors), vectors};
 }
 
-kn_winograd_division kn_winograd_divide_few(const kn_winograd_work *work, int64_t vectors, int64_t most)
+static kn_winograd_division divide_few(const kn_winograd_work *work, int64_t vectors, int64_t most)
 {
-    static const double pays = 0.8; /* kernels of another register tile are compiled, too */
     const int64_t least = kn_div_up(work->tiles, most),
                   blocks = kn_min_i64(kn_div_up(work->tiles, work->register_tiles), least + work->cores);
     kn_winograd_division best = in_blocks(work, vectors, least);
-    for (int64_t fewer = vectors; fewer >= 2; fewer = fewer > 2 ? 2 : 0) {
-        const double limit = fewer < vectors ? pays : 1;
-        for (int64_t count = least; count <= blocks; count++)
-            if (cost_of_few(work, in_blocks(work, fewer, count)) < limit * cost_of_few(work, best))
-                best = in_blocks(work, fewer, count);
+    for (int64_t count = least + 1; count <= blocks; count++) {
+        const kn_winograd_division by = in_blocks(work, vectors, count);
+        if (cost_of_few(work, by) < cost_of_few(work, best))
+            best = by;
     }
     return best;
+}
+
+kn_winograd_division kn_winograd_divide_few(const kn_winograd_work *work, int64_t vectors, int64_t most)
+{
+    static const double pays = 0.8; /* kernels of another register tile are compiled, too */
+    const kn_winograd_division usual = divide_few(work, vectors, most);
+    if (vectors <= 2)
+        return usual;
+    const kn_winograd_division narrow = divide_few(work, 2, most);
+    return cost_of_few(work, narrow) < pays * cost_of_few(work, usual) ? narrow : usual;
 }
