@@ -38,7 +38,7 @@ static kn_rnn_pass backward_pass(const kn_grad_call *grad, int64_t *most)
     kn_rnn_pass pass = {.operation = grad->op->name,
                         .cell = kind->cell,
                         .is_backward = true,
-                        .reverse = kn_rnn_record_of(grad->op, grad->params).args.reverse,
+                        .reverse = kn_rnn_reverses(grad->op, grad->params),
                         .size = kn_rnn_sizes_of(kind, saved[KN_RNN_SAVED_X], saved[KN_RNN_SAVED_WEIGHT_HH],
                                                 saved[KN_RNN_SAVED_WEIGHT_HR]),
                         .weight_hh = saved[KN_RNN_SAVED_WEIGHT_HH],
@@ -165,7 +165,7 @@ static kn_status add_steps(const sums *s)
 /* The steps, as many at a time as there is room for. */
 static kn_status run_backward(kn_grad_call *grad, const kn_rnn_pass *pass, int64_t most)
 {
-    const bool in_bf16 = kn_rnn_record_of(grad->op, grad->params).in_bf16;
+    const bool in_bf16 = kn_rnn_multiplies_bf16(grad->op, grad->params);
 
     for (int64_t done = 0, count; done < pass->all_steps; done += count) {
         count = kn_min_i64(most, pass->all_steps - done);

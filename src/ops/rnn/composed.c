@@ -139,7 +139,7 @@ kn_status kn_rnn_backward_recorded(kn_grad_call *grad)
     const kn_rnn_kind *kind = grad->op->detail;
     const kn_tensor *gates = grad->saved[KN_RNN_SAVED_GATES];
     composition c = {.kind = kind,
-                     .reverse = !kind->is_single && ((const kn_rnn_args *)grad->params)->reverse,
+                     .reverse = kn_rnn_reverses(grad->op, grad->params),
                      .steps = gates->shape[0],
                      .hidden = gates->shape[2] / kn_rnn_gates(kind->cell)};
     kn_tensor *results[3] = {NULL}, *wanted[KN_RNN_INPUTS], *gradients[KN_RNN_INPUTS] = {NULL}, *outputs[3], *given[3];

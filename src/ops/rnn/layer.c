@@ -224,7 +224,7 @@ static kn_status run(kn_call *call, forward *f)
     int64_t most, last;
 
     KN_TRY(take_inputs(f, call));
-    KN_TRY(make_factors(f, kn_rnn_record_of(call->op, call->params).in_bf16));
+    KN_TRY(make_factors(f, kn_rnn_multiplies_bf16(call->op, call->params)));
     most = call->needs_grad ? f->pass.size.steps : kn_rnn_steps_at_once(f->x, f->pass.size, f->pass.cell);
     KN_TRY(make_tensors(f, most));
     KN_TRY(run_forward(call, f, most, &last));
@@ -237,7 +237,7 @@ kn_status kn_rnn_forward(kn_call *call)
     const kn_rnn_kind *kind = call->op->detail;
     forward f = {.pass = {.operation = call->op->name,
                           .cell = kind->cell,
-                          .reverse = kn_rnn_record_of(call->op, call->params).args.reverse,
+                          .reverse = kn_rnn_reverses(call->op, call->params),
                           .keeps_gates = call->needs_grad,
                           .size = kn_rnn_sizes_of(kind, call->inputs[KN_RNN_X], call->inputs[KN_RNN_WEIGHT_HH],
                                                   input_of(call, KN_RNN_WEIGHT_HR)),

@@ -12,10 +12,14 @@ typedef struct kn_rnn_record {
     bool in_bf16;
 } kn_rnn_record;
 
-/* Cells have none: zeros. */
-static inline kn_rnn_record kn_rnn_record_of(const kn_op *op, const void *params)
+/* Of a call's parameters, or its record; cells have neither. */
+static inline bool kn_rnn_reverses(const kn_op *op, const void *params)
 {
-    return ((const kn_rnn_kind *)op->detail)->is_single ? (kn_rnn_record){0} : *(const kn_rnn_record *)params;
+    return !((const kn_rnn_kind *)op->detail)->is_single && ((const kn_rnn_args *)params)->reverse;
+}
+static inline bool kn_rnn_multiplies_bf16(const kn_op *op, const void *record)
+{
+    return !((const kn_rnn_kind *)op->detail)->is_single && ((const kn_rnn_record *)record)->in_bf16;
 }
 
 /* What forward saves. */

@@ -63,7 +63,7 @@ kn_status kn_rnn_reference(const kn_call *call)
     const kn_tensor *x = call->inputs[KN_RNN_X], *lengths = input_of(call, KN_RNN_LENGTHS);
     const kn_rnn_sizes size =
         kn_rnn_sizes_of(kind, x, call->inputs[KN_RNN_WEIGHT_HH], input_of(call, KN_RNN_WEIGHT_HR));
-    const bool reverse = !kind->is_single && ((const kn_rnn_args *)call->params)->reverse;
+    const bool reverse = kn_rnn_reverses(call->op, call->params);
     kn_tensor *h_n = kind->is_single ? call->outputs[0] : call->outputs[1];
     kn_tensor *c_n = kind->cell == KN_RNN_LSTM ? call->outputs[kind->is_single ? 1 : 2] : NULL;
     double *space = kn_malloc((size_t)(2 * size.hidden + size.outputs) * sizeof *space);

@@ -82,6 +82,8 @@ static cl_int order_after(cl_command_queue queue, cl_command_queue before)
     return error;
 }
 
+static cl_command_queue queue_now(kn_stream *stream) { return stream->queues[atomic_load(&stream->switches) >> 1 & 1]; }
+
 /* `switches` is odd before the marker is enqueued: a command enqueued on the old queue after the marker is noticed by
  * its thread, which compares the count only then. */
 static cl_int change(kn_stream *stream, bool timed)
@@ -121,7 +123,7 @@ kn_status kn_stream_share_queue(kn_stream *stream, cl_command_queue *queue)
     cl_int error = change(stream, true); /* its events may be timed later */
     if (error == CL_SUCCESS)
         atomic_store(&stream->is_shared, true);
-    *queue = stream->queues[atomic_load(&stream->switches) >> 1 & 1];
+    *queue = queue_now(stream);
     kn_unlock(&stream->lock);
     return error == CL_SUCCESS ? KN_OK : fail_change(error, stream);
 }
@@ -137,7 +139,7 @@ unsigned kn_stream_await_change(kn_stream *stream)
 cl_int kn_stream_rejoin(kn_stream *stream, kn_turn turn)
 {
     kn_lock(&stream->lock);
-    cl_command_queue now = stream->queues[atomic_load(&stream->switches) >> 1 & 1];
+    cl_command_queue now = queue_now(stream);
     cl_int error = now == turn.queue || !now ? CL_SUCCESS : order_after(now, turn.queue);
     kn_unlock(&stream->lock);
     return error;
@@ -214,7 +216,7 @@ kn_status kn_stream_count_launch(kn_stream *stream)
         oldest = *slot;
         *slot = NULL;
         stream->launches = 0;
-        cl_command_queue queue = stream->queues[atomic_load(&stream->switches) >> 1 & 1];
+        cl_command_queue queue = queue_now(stream);
         error = KN_CL(KN_CL_MARK, clEnqueueMarkerWithWaitList(queue, 0, NULL, slot));
         if (error == CL_SUCCESS)
             error = clFlush(queue);
@@ -232,7 +234,7 @@ kn_status kn_stream_count_launch(kn_stream *stream)
 static cl_int retain_queue(kn_stream *stream, cl_command_queue *queue)
 {
     kn_lock(&stream->lock);
-    *queue = stream->queues[atomic_load(&stream->switches) >> 1 & 1];
+    *queue = queue_now(stream);
     const cl_int error = *queue ? clRetainCommandQueue(*queue) : CL_SUCCESS;
     kn_unlock(&stream->lock);
     return error;

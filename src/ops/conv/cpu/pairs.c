@@ -8,8 +8,6 @@
  * x. */
 #include "ops/gemm/pairs.h"
 
-#include <string.h>
-
 #include "ops/conv/cpu/products.h"
 #include "ops/gemm/instructions.h"
 #include "ops/gemm/matmul.h"
