@@ -8,9 +8,12 @@
 #include "base/error.h"
 #include "loops/fusion.h"
 #include "loops/pointwise_source.h"
+#include "loops/pointwise_spread.h"
 #include "loops/pointwise_turned.h"
 #include "loops/vec4.h"
 #include "loops/work_size.h"
+
+kn_pointwise_code kn_copying = {.name = "copy", .inputs = "a", .values = {"a"}, .of_bits = &kn_copying};
 
 /* --- the form ----------------------------------------------------------------------------------------------------- */
 
@@ -65,7 +68,8 @@ int kn_pointwise_vector_width(const kn_limits *limits, kn_dtype dtype)
     return native >= 16 ? 16 : native >= 8 ? 8 : 4;
 }
 
-/* What is changed in place is in the caches anyway. */
+/* What is changed in place is in the caches anyway. Without vectors results are first kept in a variable, which cannot
+ * be of float16. */
 static bool should_bypass(const kn_pointwise_form *form, const kn_layout *layout, const kn_limits *limits)
 {
     size_t bytes = 0; /* per element */
@@ -75,14 +79,17 @@ static bool should_bypass(const kn_pointwise_form *form, const kn_layout *layout
         if (form->inputs[i] && !form->spread[i])
             bytes += kn_dtype_size((kn_dtype)form->inputs[i]);
     }
-    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++)
+    for (int i = 0; i < KN_POINTWISE_OUTPUTS; i++) {
+        if (form->outputs[i] == KN_F16 && !form->vector)
+            return false;
         bytes += form->outputs[i] ? kn_dtype_size((kn_dtype)form->outputs[i]) : 0;
+    }
     return kn_bypasses_caches(limits, (uint64_t)kn_layout_count(layout) * bytes);
 }
 
-/* Are operands better packed than read where they are? Those that are broadcast along short runs, and those whose
- * elements are apart. */
-enum { SHORT_RUN = 64, SHORT_RUN_OF_VECTORS = 256 };
+/* Are operands better packed than read where they are? Those that are broadcast along short runs, single ones of very
+ * short runs, and those whose elements are apart. */
+enum { SHORT_RUN = 64, SHORT_RUN_OF_ONE = 16, SHORT_RUN_OF_VECTORS = 256 };
 static bool should_pack(const kn_pointwise_form *form, const kn_layout *layout)
 {
     const int last = layout->ndim - 1;
@@ -91,7 +98,7 @@ static bool should_pack(const kn_pointwise_form *form, const kn_layout *layout)
     const int64_t run = last > 0 ? layout->shape[last] : INT64_MAX;
     if (form->vector) /* explicit ones, of which a run's last is seldom whole */
         return run < SHORT_RUN_OF_VECTORS;
-    return kn_layout_has_steps(layout) || (run < SHORT_RUN && form->inputs[1]);
+    return kn_layout_has_steps(layout) || run < (form->inputs[1] ? SHORT_RUN : SHORT_RUN_OF_ONE);
 }
 
 static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, const kn_layout *layout,
@@ -106,12 +113,12 @@ static void choose_walk(kn_pointwise_form *form, const kn_pointwise_problem *p, 
         form->spread[i] = form->inputs[i] && layout->strides[form->lane[i]][0] == 0;
         form->lane[i] = 0;
     }
+    if (kn_pointwise_has_vectors(p->code, form))
+        form->vector = (uint8_t)kn_pointwise_vector_width(limits, p->compute);
     if (form->walk == KN_WALK_FLAT) {
         form->lanes = 1;
         form->bypass = should_bypass(form, layout, limits);
     }
-    if (kn_pointwise_has_vectors(p->code, form))
-        form->vector = (uint8_t)kn_pointwise_vector_width(limits, p->compute);
     if (form->walk == KN_WALK_RUNS && should_pack(form, layout))
         form->walk = KN_WALK_TILES;
 }
@@ -302,6 +309,16 @@ static kn_status enqueue_turned(kn_stream *stream, const kn_pointwise_problem *p
     return status;
 }
 
+static kn_status enqueue_spread(kn_stream *stream, const kn_pointwise_problem *problem)
+{
+    kn_spread spread;
+    kn_status status = kn_spread_begin(&spread, stream, problem);
+    if (status == KN_OK && (status = kn_pointwise_enqueue(stream, &spread.distinct)) == KN_OK)
+        status = kn_pointwise_enqueue(stream, &spread.copy);
+    kn_spread_end(&spread);
+    return status;
+}
+
 static bool has_bits(const kn_operand *operand, kn_dtype dtype)
 {
     return !operand->dtype || (operand->dtype == dtype && !operand->rounded);
@@ -331,6 +348,8 @@ kn_status kn_pointwise_enqueue(kn_stream *stream, const kn_pointwise_problem *pr
     kn_pointwise_problem changed;
     if (is_of_bits(&changed, problem))
         problem = &changed;
+    if (kn_pointwise_spreads(kn_device_limits(kn_stream_device(stream)), problem))
+        return enqueue_spread(stream, problem);
     choose(&c, kn_stream_device(stream), problem);
     if (c.limits->is_cpu && c.form.walk != KN_WALK_FLAT && kn_pointwise_turns(c.limits, problem))
         return enqueue_turned(stream, problem);

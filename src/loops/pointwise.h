@@ -45,6 +45,9 @@ typedef struct kn_pointwise_code {
     kn_written_kernels kernels; /* one per set of dtypes and kind of strides */
 } kn_pointwise_code;
 
+/* A copy, for any dtypes. */
+extern kn_pointwise_code kn_copying;
+
 /* Frees the kernels of a code made at run time, not the struct. */
 void kn_pointwise_code_free(kn_pointwise_code *code);
 

@@ -9,7 +9,8 @@
 #include "loops/rows_source.h"
 #include "rows/plan.h"
 
-enum { FEW_ROWS = 16, MAX_ARGS = 2 * KN_ROWS_STATE + KN_ROWS_INPUTS + KN_ROWS_OUTPUTS + 6 + KN_ROWS_NUMBERS };
+enum { FEW_ROWS = 16, SHORT_SCAN = 8 };
+enum { MAX_ARGS = 2 * KN_ROWS_STATE + KN_ROWS_INPUTS + KN_ROWS_OUTPUTS + 6 + KN_ROWS_NUMBERS };
 
 /* What the first of two launches passes to the second: for each field an array over all chunks or parts, the place
  * last. */
@@ -93,6 +94,14 @@ static uint8_t scan_width(const kn_rows_problem *p, kn_chunks chunks, const kn_l
     return !limits->is_cpu || lanes < 4 ? 1 : p->inner == 1 ? tile_width(p, limits) : 16;
 }
 
+/* Short rows, as many as a vector has elements, are whole vectors, which take fewer shuffles than a tile that they do
+ * not fill. Their steps are unrolled. */
+static uint8_t scan_length(const kn_rows_problem *p, kn_chunks chunks, uint8_t width)
+{
+    const bool is_short = p->inner == 1 && chunks.count == 1 && p->n <= SHORT_SCAN;
+    return is_short && width > 1 && !p->code->takes_long ? (uint8_t)p->n : 0;
+}
+
 static uint8_t limit_of_length(const kn_rows_problem *p, const kn_limits *limits)
 {
     if (!limits->is_cpu || p->inner > 1 || p->n >= KN_ROWS_SHORT)
@@ -129,6 +138,7 @@ static kn_rows_form form_of(const kn_rows_problem *p, kn_rows_stage stage, kn_ch
                  : stage == KN_ROWS_MAP              ? 1
                  : p->inner > 1 && p->inner % 4 == 0 ? 4
                                                      : 1;
+    form.length = stage == KN_ROWS_SCAN ? scan_length(p, chunks, form.width) : 0;
     form.is_aligned = form.width == 4 && are_aligned(p);
     form.has_place = wants_place(p);
     form.mapped = (uint8_t)p->mapped.dtype;

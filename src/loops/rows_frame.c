@@ -65,6 +65,8 @@ void kn_rows_write_definitions(const rows_writer *w)
         kn_text_format(w->out, "#define KN_TOTAL %d\n", w->num_passes);
     if (f->width != 16 || f->stage == KN_ROWS_SCAN)
         kn_text_format(w->out, "#define KN_W %d\n", f->width);
+    if (f->length)
+        kn_text_format(w->out, "#define KN_LENGTH %d\n", f->length);
     if (reads_halves(w))
         kn_text_append(w->out, "#define KN_HAS_HALVES\n");
     kn_text_append(w->out, "#include \"rows/rows.clh\"\n");

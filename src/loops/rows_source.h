@@ -25,6 +25,7 @@ typedef struct kn_rows_form {
     uint8_t mapped;                   /* kn_dtype of the map's output; 0: not wanted */
     uint8_t bypass;                   /* the map's output is stored past the caches (cl/common/bypass.clh) */
     uint8_t below;                    /* maps along rows on CPU devices: rows are shorter than this; 0: of any length */
+    uint8_t length;                   /* scans along rows on CPU devices: that of short rows; 0: any */
     uint8_t held;                     /* maps on GPUs: elements that a work-item keeps in registers; 0: none */
     uint8_t in_parts;                 /* the fields of the total are wanted, for each part of the rows */
     uint8_t outputs[KN_ROWS_OUTPUTS]; /* kn_dtype; 0: not wanted */

@@ -31,7 +31,6 @@ static bool is_in_a_row(const kn_layout *layout)
 
 /* --- on one device ---------------------------------------------------------------------------- */
 
-static kn_pointwise_code copying = {.name = "copy", .inputs = "a", .values = {"a"}, .of_bits = &copying};
 static kn_pointwise_code filling = {.name = "fill", .inputs = "", .numbers = "p", .values = {"p"}};
 static kn_pointwise_code accumulating = {.name = "accumulate", .inputs = "ab", .values = {"a + b"}};
 
@@ -72,7 +71,7 @@ static kn_operand in_a_row(const kn_tensor *t)
 static kn_status run_in_a_row(kn_stream *stream, kn_tensor *destination, const kn_tensor *source, int64_t count,
                               int64_t bits)
 {
-    kn_pointwise_problem p = {.code = source ? &copying : &filling,
+    kn_pointwise_problem p = {.code = source ? &kn_copying : &filling,
                               .compute = integer_of(kn_tensor_element_size(destination)),
                               .ndim = 1,
                               .shape = {count},
@@ -104,7 +103,7 @@ kn_status kn_copy_on_device(kn_tensor *destination, const kn_tensor *source)
         return kn_error_status();
     if (same_dtype && is_in_a_row(&layout))
         return copy_in_a_row(stream, destination, source, layout.shape[0]);
-    kn_pointwise_problem p = problem_of(&copying, source->dtype, destination);
+    kn_pointwise_problem p = problem_of(&kn_copying, source->dtype, destination);
     p.num_inputs = 1;
     p.inputs[0] = operand_of(source);
     const int transposed = same_dtype ? kn_transposed_dim(kn_tensor_limits(source), &layout, source->dtype) : -1;

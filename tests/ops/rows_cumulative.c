@@ -57,6 +57,7 @@ static const op_row rows[] = {
     {"cummax/middle", build_cummax, {DISTINCT(3, 5, 37)}, DIM(1), .full = true},
     {"cummax/ties", build_cummax_indices, {WHOLE(KN_F32, 0, 9, 5, 61)}, DIM(1), .no_gradient = true},
     {"cummax/ties_of_rows", build_cummax_indices, {WHOLE(KN_F32, 0, 9, 21, 37)}, DIM(1), .no_gradient = true},
+    {"cummax/ties_of_short_rows", build_cummax_indices, {WHOLE(KN_F32, 0, 9, 41, 6)}, DIM(1), .no_gradient = true},
     {"cummax/ties_of_columns", build_cummax_indices, {WHOLE(KN_I64, 0, 9, 61, 21)}, DIM(0), .no_gradient = true},
     {"cummax/long", build_cummax_indices, {WHOLE(KN_F32, -99, 99, 20011)}, DIM(0), .no_gradient = true},
     {"cummax/long_columns", build_cummax_indices, {WHOLE(KN_F32, -99, 99, 10007, 18)}, DIM(0), .no_gradient = true},

@@ -46,6 +46,24 @@ TENSOR_TEST(results_past_the_caches_have_the_same_bits)
     }
 }
 
+static int convert(kn_tensor *results[MOST], kn_tensor *x, kn_tensor *z)
+{
+    static const kn_dtype dtypes[MOST] = {KN_F32, KN_F16, KN_BF16, KN_I64, KN_I16, KN_U8, KN_BOOL};
+    (void)z;
+    for (int i = 0; i < MOST; i++)
+        results[i] = kn_to_dtype(x, dtypes[i]);
+    return MOST;
+}
+
+TENSOR_TEST(conversions_past_the_caches_have_the_same_bits)
+{
+    static const kn_dtype dtypes[] = {KN_F32, KN_F16, KN_I64, KN_BOOL, KN_F64};
+    for (int i = 0; i < (check_has_f64() ? 5 : 4); i++) {
+        kn_tensor *x = kn_to_dtype(kn_mul_scalar(kn_rand(KN_SHAPE(ELEMENTS)), 100), dtypes[i]);
+        check_same_past_the_caches(convert, x, x);
+    }
+}
+
 static kn_tensor *leaf_of(kn_tensor *x)
 {
     kn_tensor *leaf = kn_detach(x);
@@ -98,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(results_past_the_caches_have_the_same_bits),
+        TEST(conversions_past_the_caches_have_the_same_bits),
         TEST(batch_norm_past_the_caches_has_the_same_bits),
         TEST(maps_of_rows_past_the_caches_have_the_same_bits),
     };

@@ -105,9 +105,26 @@ TENSOR_TEST(flips_of_transposed_views)
     }
 }
 
-/* --- elements that are apart -------------------------------------------------------------------------------------- */
+/* Rows too short for a vector, in reverse order, and parts of such rows. */
+TENSOR_TEST(short_rows)
+{
+    static const kn_dtype dtypes[] = {KN_F32, KN_BF16, KN_U8};
+    static const int64_t widths[] = {2, 3, 7, 8, 15, 16, 17};
+    const int64_t rows = 700;
+    kn_tensor *backwards = kn_rsub_scalar(kn_arange(0, rows, 1), rows - 1);
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++)
+        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+            KN_SCOPE;
+            kn_tensor *x = random_of(dtypes[t], KN_SHAPE(rows, widths[w]));
+            kn_tensor *part = kn_narrow(random_of(dtypes[t], KN_SHAPE(rows, widths[w] + 2)), 1, 1, widths[w]);
+            kn_tensor *places = kn_arange(1, widths[w] - 1, 1);
+            check_same_bits(kn_flip(x, (const int[]){0}, 1), kn_index_select(x, 0, backwards));
+            check_same_bits(kn_flip(part, (const int[]){0}, 1), kn_index_select(kn_clone(part), 0, backwards));
+            check_same_bits(kn_contiguous(kn_narrow(x, 1, 1, widths[w] - 2)), kn_index_select(x, 1, places));
+        }
+}
 
-static kn_tensor *every(kn_tensor *x, int step) { return kn_slice(x, -1, 1, KN_SLICE_END, step); }
+/* --- elements that are the same ----------------------------------------------------------------------------------- */
 
 static int compute_and_convert(kn_tensor *results[MOST], kn_tensor *a, kn_tensor *b)
 {
@@ -119,6 +136,36 @@ static int compute_and_convert(kn_tensor *results[MOST], kn_tensor *a, kn_tensor
     results[n++] = kn_eq(b, a);
     return n;
 }
+
+static int compute_of_one(kn_tensor *results[MOST], kn_tensor *a, kn_tensor *b)
+{
+    int n = 0;
+    results[n++] = kn_exp(a);
+    results[n++] = kn_sqrt(kn_abs(b));
+    results[n++] = kn_relu(a);
+    results[n++] = kn_mul(a, b);
+    return n;
+}
+
+/* As many as are computed once and copied, and fewer. */
+TENSOR_TEST(the_bits_of_expanded_operands)
+{
+    static const int64_t parts[][3] = {{1, 1, 250}, {1, 90, 1}, {7, 1, 1}, {1, 1, 1}, {2, 1, 250}, {3, 40, 1}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (int64_t n = 10; n <= 160; n *= 16) {
+            KN_SCOPE;
+            const int64_t *part = parts[i], shape[] = {part[0] > 1 ? part[0] : 3, part[1] > 1 ? part[1] : n, 250};
+            kn_tensor *a = kn_expand(random_of(KN_F32, 3, part), 3, shape);
+            kn_tensor *b = kn_expand(random_of(KN_F32, 3, part), 3, shape);
+            check_as_contiguous(compute_of_one, a, b);
+            check_as_contiguous(compute_of_one, kn_transpose(a, 0, 1), kn_transpose(b, 0, 1));
+            check_as_contiguous(compute_and_convert, kn_to_dtype(a, KN_I64), b);
+        }
+}
+
+/* --- elements that are apart -------------------------------------------------------------------------------------- */
+
+static kn_tensor *every(kn_tensor *x, int step) { return kn_slice(x, -1, 1, KN_SLICE_END, step); }
 
 /* Rows that are longer and shorter than what is packed at once, and one row only. */
 TENSOR_TEST(the_bits_of_elements_apart)
@@ -196,6 +243,8 @@ int main(int argc, char **argv)
         TEST(the_bits_of_contiguous_operands_in_fused_kernels),
         TEST(changes_of_transposed_views),
         TEST(flips_of_transposed_views),
+        TEST(short_rows),
+        TEST(the_bits_of_expanded_operands),
         TEST(the_bits_of_elements_apart),
         TEST(gradients_through_other_orders),
         TEST(the_order_of_results),

@@ -116,7 +116,8 @@ static kn_rows_code log_sum = {
                                                          "u = u * exp(m - t) + exp(a - t); m = n;",
     .merge = "const T n = M > m ? M : m, t = " SHIFT("n") "; "
                                                           "u = u * exp(m - t) + U * exp(M - t); m = n;",
-    .values = {SHIFT("m") " + log(u)"}};
+    .values = {SHIFT("m") " + log(u)"},
+    .takes_long = true};
 
 static kn_status logcumsumexp_shape(kn_call *call)
 {
