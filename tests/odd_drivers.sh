@@ -18,6 +18,7 @@ rows='
 limits   strict,dims,fill,group,arguments,align=32768,local=48  tensor_cores
 small    local=32,width                                         tensor_cores
 units    units=61                                               ^$
+cache    cache                                                  ^$
 late     late,blocking                                          ^$
 posted   posted                                                 ^$
 markers  marker-zero                                            ^$

@@ -16,6 +16,7 @@
  *   align=BITS      sub-buffers
  *   width=LANES     native and preferred vectors
  *   units=N         compute units (8); they are not more, so work is divided otherwise, no faster
+ *   cache=BYTES     the global memory's cache (1): everything is larger
  *   bare            no extension beyond 1.2's own: neither f64 nor 64-bit atomics; 64 KiB of constants
  *   inexact         no denormals, no exact division (support/inexact_kernels.c sees to that)
  *   allocation=MIB  one buffer

@@ -30,6 +30,8 @@ static bool find_number(cl_device_id device, cl_device_info what, cl_ulong *numb
         return *number = odd[ODD_LOCAL].number * KIB, true;
     if (what == CL_DEVICE_MAX_MEM_ALLOC_SIZE && odd[ODD_ALLOCATION].is_on)
         return *number = odd[ODD_ALLOCATION].number * MIB, true;
+    if (what == CL_DEVICE_GLOBAL_MEM_CACHE_SIZE && odd[ODD_CACHE].is_on)
+        return *number = odd[ODD_CACHE].number, true;
     if (what == CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE && odd[ODD_BARE].is_on)
         return *number = 64 * KIB, true;
     if ((what == CL_DEVICE_DOUBLE_FP_CONFIG || what == CL_DEVICE_HALF_FP_CONFIG) && odd[ODD_BARE].is_on)

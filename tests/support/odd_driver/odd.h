@@ -20,6 +20,7 @@
     X(ALIGN, "align", 4096)                                                                                            \
     X(WIDTH, "width", 1)                                                                                               \
     X(UNITS, "units", 8)                                                                                               \
+    X(CACHE, "cache", 1)                                                                                               \
     X(BARE, "bare", 0)                                                                                                 \
     X(INEXACT, "inexact", 0)                                                                                           \
     X(FILL, "fill", 0)                                                                                                 \
