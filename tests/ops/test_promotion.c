@@ -146,7 +146,37 @@ TENSOR_TEST_F64(mse_of_a_number)
     CHECK_VALUES(kn_mse_loss(F32_OF(1, 3), WHOLE_OF(KN_BOOL, 1, 0), KN_REDUCTION_NONE), 0, 9);
 }
 
-/* --- sub ---------------------------------------------------------------------------------------------------------- */
+/* --- bool --------------------------------------------------------------------------------------------------------- */
+
+#define CHECK_WHOLE(tensor, dtype, ...)                                                                                \
+    do {                                                                                                               \
+        kn_tensor *whole_ = (tensor);                                                                                  \
+        CHECK_DTYPE(whole_, dtype);                                                                                    \
+        CHECK_VALUES(whole_, __VA_ARGS__);                                                                             \
+    } while (0)
+
+/* Powers, quotients and bounds take bool beside another dtype, and with numbers. */
+TENSOR_TEST(bool_tensors_are_promoted)
+{
+    kn_tensor *truth = WHOLE_OF(KN_BOOL, 1, 0, 1), *x = F32_OF(1.5, 2.5, -3), *whole = WHOLE_OF(KN_I64, 1, 2, 3);
+    CHECK_WHOLE(kn_pow(truth, x), KN_F32, 1, 0, 1);
+    CHECK_WHOLE(kn_pow(whole, truth), KN_I64, 1, 1, 3);
+    CHECK_WHOLE(kn_pow_scalar(truth, 2), KN_I64, 1, 0, 1);
+    CHECK_WHOLE(kn_pow_scalar(truth, 0.5), KN_F32, 1, 0, 1);
+    CHECK_WHOLE(kn_rpow_scalar(truth, 2), KN_I64, 2, 1, 2);
+    CHECK_WHOLE(kn_remainder(truth, x), KN_F32, 1, 0, -2);
+    CHECK_WHOLE(kn_fmod(truth, whole), KN_I64, 0, 0, 1);
+    CHECK_WHOLE(kn_floor_divide(truth, x), KN_F32, 0, 0, -1);
+    CHECK_WHOLE(kn_remainder_scalar(truth, 2), KN_I64, 1, 0, 1);
+    CHECK_WHOLE(kn_floor_divide_scalar(truth, 0.75), KN_F32, 1, 0, 1);
+    CHECK_WHOLE(kn_clamp(truth, .min = -1, .max = 2), KN_I64, 1, 0, 1);
+    CHECK_WHOLE(kn_clamp(truth, .max = 0.5), KN_F32, 0.5, 0, 0.5);
+    CHECK_WHOLE(kn_sign(truth), KN_BOOL, 1, 0, 1);
+    assert_null(kn_pow(truth, truth));
+    CHECK_ERROR(KN_ERR_DTYPE, "pow: not defined for bool tensors");
+    assert_null(kn_remainder(truth, truth));
+    CHECK_ERROR(KN_ERR_DTYPE, "remainder: not defined for bool tensors");
+}
 
 TENSOR_TEST(bool_tensors_are_not_subtracted)
 {
@@ -385,6 +415,7 @@ int main(void)
         TEST(changes_in_place_are_computed_in_the_joint_dtype),
         TEST(float32_changed_by_float64),
         TEST(mse_of_a_number),
+        TEST(bool_tensors_are_promoted),
         TEST(bool_tensors_are_not_subtracted),
         TEST(powers_of_two_dtypes_keep_their_digits),
         TEST(powers_beside_zeros_and_infinities),

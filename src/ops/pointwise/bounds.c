@@ -18,7 +18,7 @@
 static double cut(double v, double low, double high) { return v < low ? low : v > high ? high : v; }
 
 /* If p > q, everything becomes q. */
-KN_ELEMENTWISE_TABLE(clamp, KN_NUMBERS, "a", "pq", KN_NO_VECTORS, "a > q ? q : a < p ? (p > q ? q : p) : a",
+KN_ELEMENTWISE_TABLE(clamp, KN_ANY, "a", "pq", KN_NO_VECTORS, "a > q ? q : a < p ? (p > q ? q : p) : a",
                      KN_GRADIENTS(CLAMP_GRADIENT), cut(a, p > q ? q : p, q), .bounds = true);
 KN_ELEMENTWISE_TABLE(hardtanh, KN_NUMBERS, "a", "pq", KN_NO_VECTORS, CUT, KN_GRADIENTS(CUT_GRADIENT), cut(a, p, q),
                      .bounds = true);
@@ -81,22 +81,22 @@ static kn_status relu6_enter(kn_entry *entry)
     return KN_OK;
 }
 
-#define BOUNDED(op_name, table, params_, enter_)                                                                       \
+#define BOUNDED(op_name, table, dtypes_, params_, enter_)                                                              \
     {                                                                                                                  \
-        KN_ELEMENTWISE_FIELDS(op_name, false, true, table), .inputs = {"x"}, .dtypes = {KN_DTYPES_NUMBERS},            \
-                                                            .params = params_, .enter = enter_                         \
+        KN_ELEMENTWISE_FIELDS(op_name, false, true, table), .inputs = {"x"}, .dtypes = {dtypes_}, .params = params_,   \
+                                                            .enter = enter_                                            \
     }
 #define INFINITE                                                                                                       \
     {                                                                                                                  \
         false, 0, (double)INFINITY                                                                                     \
     }
 const kn_op kn_clamp_op =
-    BOUNDED("clamp", &clamp_table, KN_PARAMS(kn_scalar_args, clamp_rows, {{false, 0, -(double)INFINITY}, INFINITE}),
-            clamp_enter);
+    BOUNDED("clamp", &clamp_table, KN_DTYPES_ALL,
+            KN_PARAMS(kn_scalar_args, clamp_rows, {{false, 0, -(double)INFINITY}, INFINITE}), clamp_enter);
 const kn_op kn_hardtanh_op =
-    BOUNDED("hardtanh", &hardtanh_table, KN_PARAMS(kn_scalar_args, hardtanh_rows, {{true, -1, -1}, {true, 1, 1}}),
-            hardtanh_enter);
-const kn_op kn_relu6_op = BOUNDED("relu6", &hardtanh_table, KN_NO_PARAMS, relu6_enter);
+    BOUNDED("hardtanh", &hardtanh_table, KN_DTYPES_NUMBERS,
+            KN_PARAMS(kn_scalar_args, hardtanh_rows, {{true, -1, -1}, {true, 1, 1}}), hardtanh_enter);
+const kn_op kn_relu6_op = BOUNDED("relu6", &hardtanh_table, KN_DTYPES_NUMBERS, KN_NO_PARAMS, relu6_enter);
 
 kn_clamp_params kn_clamp_params_init(void) { return (kn_clamp_params){KN_CLAMP_DEFAULTS}; }
 

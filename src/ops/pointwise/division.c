@@ -15,10 +15,10 @@ static double remainder_of(double a, double b)
 
 /* The quotients are constant between jumps. */
 #define ROUNDED(function, ...)                                                                                         \
-    KN_NUMBERS, KN_VECTORS, function "(a, b)", "g * 0", "g * 0", __VA_ARGS__, .forward.functions = QUOTIENTS
+    KN_JOINT_NUMBERS, KN_VECTORS, function "(a, b)", "g * 0", "g * 0", __VA_ARGS__, .forward.functions = QUOTIENTS
 #define FLOOR_DIVIDE ROUNDED("kn_floor_divide", floor(a / b))
 #define REMAINDER(function, quotient, ...)                                                                             \
-    KN_NUMBERS, KN_VECTORS, function "(a, b)", "g", "-g * " quotient "(a, b)", __VA_ARGS__,                            \
+    KN_JOINT_NUMBERS, KN_VECTORS, function "(a, b)", "g", "-g * " quotient "(a, b)", __VA_ARGS__,                      \
         .forward.functions = QUOTIENTS, .backward.functions = QUOTIENTS
 #define PYTHONS REMAINDER("kn_modulo", "kn_floor_divide", remainder_of(a, b))
 #define CS REMAINDER("kn_fmod", "kn_div_trunc", fmod(a, b))
@@ -33,9 +33,9 @@ KN_NUMBER_AFTER(fmod_scalar, CS, .rounds_number = true);
 KN_OF_TWO(floor_divide, floor_divide, false, false, KN_DTYPES_NUMBERS)
 KN_OF_TWO(remainder, remainder, false, true, KN_DTYPES_NUMBERS)
 KN_OF_TWO(fmod, fmod, false, true, KN_DTYPES_NUMBERS)
-KN_OF_NUMBER(floor_divide_scalar, floor_divide_scalar, false, false, KN_DTYPES_NUMBERS, kn_floor_divide_scalar_with)
-KN_OF_NUMBER(remainder_scalar, remainder_scalar, false, true, KN_DTYPES_NUMBERS, kn_remainder_scalar_with)
-KN_OF_NUMBER(fmod_scalar, fmod_scalar, false, true, KN_DTYPES_NUMBERS, kn_fmod_scalar_with)
+KN_OF_NUMBER(floor_divide_scalar, floor_divide_scalar, false, false, KN_DTYPES_ALL, kn_floor_divide_scalar_with)
+KN_OF_NUMBER(remainder_scalar, remainder_scalar, false, true, KN_DTYPES_ALL, kn_remainder_scalar_with)
+KN_OF_NUMBER(fmod_scalar, fmod_scalar, false, true, KN_DTYPES_ALL, kn_fmod_scalar_with)
 
 /* --- div with a rounding mode ------------------------------------------------------------------------------------- */
 

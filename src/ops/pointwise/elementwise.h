@@ -26,14 +26,15 @@
 
 /* The result dtype and compute dtype of an operator. */
 typedef enum kn_elementwise_rule {
-    KN_ANY,          /* the joint dtype of the operands */
-    KN_NUMBERS,      /* likewise, without bool */
-    KN_REAL,         /* likewise, integers as float32 */
-    KN_FLOATS,       /* likewise, without integers */
-    KN_WHOLES,       /* likewise, without floating dtypes */
-    KN_INTS,         /* likewise, without bool */
-    KN_COMPARES,     /* bool, computed in the joint dtype */
-    KN_REAL_COMPARES /* bool, computed in float32 for integers */
+    KN_ANY,           /* the joint dtype of the operands */
+    KN_NUMBERS,       /* likewise, without bool */
+    KN_JOINT_NUMBERS, /* likewise; it is not bool, though operands may be */
+    KN_REAL,          /* the joint dtype, integers as float32 */
+    KN_FLOATS,        /* likewise, without integers */
+    KN_WHOLES,        /* likewise, without floating dtypes */
+    KN_INTS,          /* likewise, without bool */
+    KN_COMPARES,      /* bool, computed in the joint dtype */
+    KN_REAL_COMPARES  /* bool, computed in float32 for integers */
 } kn_elementwise_rule;
 
 typedef struct kn_elementwise {

@@ -7,13 +7,13 @@ KN_UNARY(neg, KN_NUMBERS, "-a", "-g", -a, .forward.of_bits = KN_OF_BITS("a", "a 
 KN_UNARY(abs, KN_NUMBERS, "a < 0 ? -a : a == 0 ? (T)0 : a", /* |-0| = 0 */
          "a > 0 ? g : a < 0 ? -g : g * 0", fabs(a), .forward.of_bits = KN_OF_BITS("a", "a & " KN_OTHER_BITS))
 KN_UNARY(square, KN_NUMBERS, "a * a", "2 * g * a", a *a)
-KN_UNARY(sign, KN_NUMBERS, "a > 0 ? (T)1 : a < 0 ? -(T)1 : (T)0", "g * 0", (a > 0) - (a < 0))
+KN_UNARY(sign, KN_ANY, "a > 0 ? (T)1 : a < 0 ? -(T)1 : (T)0", "g * 0", (a > 0) - (a < 0))
 
 KN_FUNCTION(sqrt, KN_REAL, "sqrt(a)", "g / (2 * y)", sqrt(a))
 KN_FUNCTION(rsqrt, KN_REAL, "(T)1 / sqrt(a)", "-g * y * y * y / 2", 1 / sqrt(a))
 KN_FUNCTION(reciprocal, KN_REAL, "(T)1 / a", "-g * y * y", 1 / a)
 
-KN_OF_ONE(sign, sgn, false, true, KN_DTYPES_NUMBERS)
+KN_OF_ONE(sign, sgn, false, true, KN_DTYPES_ALL)
 
 /* --- exponentials and logarithms ---------------------------------------------------------------------------------- */
 

@@ -25,7 +25,7 @@
 
 /* d(a^b)/da = b a^(b-1), 0 for b = 0; d(a^b)/db = a^b log a, 0 for a = 0 and b >= 0, its limit. Truncated towards 0 the
  * reference also holds for integers. */
-KN_ELEMENTWISE_TABLE(pow, KN_NUMBERS, "ab", NULL, KN_VECTORS, "kn_power(a, b)",
+KN_ELEMENTWISE_TABLE(pow, KN_JOINT_NUMBERS, "ab", NULL, KN_VECTORS, "kn_power(a, b)",
                      KN_GRADIENTS("b == 0 ? (T)0 : g * (b * pow(a, b - 1))",
                                   "g * (a == 0 && b >= 0 ? (T)0 : pow(a, b) * log(a))"),
                      pow(a, b), .forward.functions = POWER, .keeps_digits = true);
@@ -34,7 +34,7 @@ KN_ELEMENTWISE_TABLE(pow, KN_NUMBERS, "ab", NULL, KN_VECTORS, "kn_power(a, b)",
 #define POWER_OF "#define kn_power_of(a, e) ((e) == (T)0.5 ? sqrt(a) : (e) == (T)-0.5 ? (T)1 / sqrt(a) : pow(a, e))\n"
 #define GENERAL_GRADIENT "p == 0 ? (T)0 : g * (p * kn_power_of(a, (p - 1)))"
 #define POWER_ROW(id, vectors_, value, gradient)                                                                       \
-    KN_ELEMENTWISE_TABLE(id, KN_NUMBERS, "a", "p", vectors_, value, KN_GRADIENTS(gradient), pow(a, p),                 \
+    KN_ELEMENTWISE_TABLE(id, KN_JOINT_NUMBERS, "a", "p", vectors_, value, KN_GRADIENTS(gradient), pow(a, p),           \
                          .forward.functions = POWER, .backward.functions = POWER_OF, .check = check_exponent,          \
                          .rounds_number = true)
 
@@ -58,13 +58,13 @@ POWER_ROW(reciprocal_root, KN_VECTORS, "(T)1 / sqrt(a)", GENERAL_GRADIENT);
 POWER_ROW(power, KN_VECTORS, "kn_power(a, p)", GENERAL_GRADIENT);
 
 /* A number to the power of a tensor: integers with wrap-around too. */
-KN_ELEMENTWISE_TABLE(rpow_scalar, KN_NUMBERS, "b", "a", KN_VECTORS, "kn_power(a, b)",
+KN_ELEMENTWISE_TABLE(rpow_scalar, KN_JOINT_NUMBERS, "b", "a", KN_VECTORS, "kn_power(a, b)",
                      KN_GRADIENTS("g * (a == 0 && b >= 0 ? (T)0 : y * log(a))"), pow(a, b), .forward.functions = POWER,
                      .keeps_digits = true, .rounds_number = true);
 
 #define POWER_OP(op_name, in_place_, table, enter_)                                                                    \
     {                                                                                                                  \
-        KN_ELEMENTWISE_FIELDS(op_name, in_place_, true, table), .inputs = {"a"}, .dtypes = {KN_DTYPES_NUMBERS},        \
+        KN_ELEMENTWISE_FIELDS(op_name, in_place_, true, table), .inputs = {"a"}, .dtypes = {KN_DTYPES_ALL},            \
                                                                 .params = KN_PARAMS(kn_scalar_args, exponent_row),     \
                                                                 .enter = enter_                                        \
     }
@@ -98,7 +98,7 @@ static kn_status choose_by_exponent(kn_entry *entry)
 
 const kn_op kn_pow_scalar_op = POWER_OP("pow_scalar", false, &power_table, choose_by_exponent);
 KN_OF_TWO(pow, pow, false, true, KN_DTYPES_NUMBERS)
-KN_OF_NUMBER(rpow_scalar, rpow_scalar, false, true, KN_DTYPES_NUMBERS, kn_rpow_scalar_with)
+KN_OF_NUMBER(rpow_scalar, rpow_scalar, false, true, KN_DTYPES_ALL, kn_rpow_scalar_with)
 
 kn_tensor *kn_pow_scalar_with(kn_tensor *a, kn_scalar b)
 {
