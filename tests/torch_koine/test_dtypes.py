@@ -56,8 +56,9 @@ def test_sums_and_powers_of_truth_values():
                     x.prod(0, dtype=torch.bool), x.int().prod(0, dtype=torch.bool), x.nansum(dtype=torch.bool)], flags)
     same(lambda x: [x.clone().add_(~x, alpha=2), torch.add(x, ~x, alpha=True), torch.add(x, ~x, alpha=False),
                     torch.add(x, x, alpha=-1), x.clone().add_(True, alpha=2)], flags)
-    same(lambda x: [x.sign(), x.sgn(), x.square(), x ** 2, 2 ** x, x ** True, x ** 0.5, torch.ldexp(x, x),
-                    torch.pow(2.5, x)], flags)
+    same(lambda x: [x.sign(), x.sgn(), x.square(), x ** 2, 2 ** x, x ** True, x ** False, x ** 0.5,
+                    x % 2, x // 2, x.clamp(0, 2), x.clamp(max=0.5), x ** (~x).int(), torch.fmod(x, x.float() + 1),
+                    torch.ldexp(x, x), torch.pow(2.5, x)], flags)
     with pytest.raises(RuntimeError, match="not implemented for 'Bool'"):
         flags.koine().abs()
 

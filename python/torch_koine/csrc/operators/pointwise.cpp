@@ -301,6 +301,8 @@ at::Tensor as_base(const at::Tensor &x, const at::Tensor &out)
 
 at::Tensor &pow_number_out(const at::Tensor &a, const at::Scalar &exponent, at::Tensor &out)
 {
+    if (out.scalar_type() == at::kBool) // both are truth values
+        return exponent.toBool() ? out.copy_(a) : out.fill_(true);
     apply_number(binary_op(binary_names::pow), as_base(a, out), scalar_of(exponent), out);
     return out;
 }
