@@ -37,8 +37,8 @@ KN_API kn_tensor *kn_fmax(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_fmin(kn_tensor *a, kn_tensor *b);
 
 /* Quotients rounded to integers, in the joint dtype, and remainders: kn_floor_divide and kn_remainder round down, as
- * Python's // and %, so that a remainder has the sign of b; kn_fmod's has that of a. Not for bool. Of integers, a
- * quotient by 0 and its remainder are 0 (PyTorch fails on CPUs). */
+ * Python's // and %, so that a remainder has the sign of b; kn_fmod's has that of a. The joint dtype must not be
+ * bool. Of integers, a quotient by 0 and its remainder are 0 (PyTorch fails on CPUs). */
 KN_API kn_tensor *kn_floor_divide(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_remainder(kn_tensor *a, kn_tensor *b);
 KN_API kn_tensor *kn_fmod(kn_tensor *a, kn_tensor *b);

@@ -17,12 +17,13 @@
 #define F64_OF(...) WHOLE_OF(KN_F64, __VA_ARGS__)
 #define NUMBER(type, value) kn_full(KN_SCALAR, value, .dtype = (type))
 
-#define CHECK_HALF(tensor, ...)                                                                                        \
+#define CHECK_TYPED(tensor, dtype, ...)                                                                                \
     do {                                                                                                               \
-        kn_tensor *half_ = (tensor);                                                                                   \
-        CHECK_DTYPE(half_, KN_F16);                                                                                    \
-        CHECK_VALUES(kn_to_dtype(half_, KN_F32), __VA_ARGS__);                                                         \
+        kn_tensor *typed_ = (tensor);                                                                                  \
+        CHECK_DTYPE(typed_, dtype);                                                                                    \
+        CHECK_VALUES(typed_, __VA_ARGS__);                                                                             \
     } while (0)
+#define CHECK_HALF(tensor, ...) CHECK_TYPED(tensor, KN_F16, __VA_ARGS__)
 
 /* --- float16 ------------------------------------------------------------------------------------------------------ */
 
@@ -148,30 +149,23 @@ TENSOR_TEST_F64(mse_of_a_number)
 
 /* --- bool --------------------------------------------------------------------------------------------------------- */
 
-#define CHECK_WHOLE(tensor, dtype, ...)                                                                                \
-    do {                                                                                                               \
-        kn_tensor *whole_ = (tensor);                                                                                  \
-        CHECK_DTYPE(whole_, dtype);                                                                                    \
-        CHECK_VALUES(whole_, __VA_ARGS__);                                                                             \
-    } while (0)
-
 /* Powers, quotients and bounds take bool beside another dtype, and with numbers. */
 TENSOR_TEST(bool_tensors_are_promoted)
 {
     kn_tensor *truth = WHOLE_OF(KN_BOOL, 1, 0, 1), *x = F32_OF(1.5, 2.5, -3), *whole = WHOLE_OF(KN_I64, 1, 2, 3);
-    CHECK_WHOLE(kn_pow(truth, x), KN_F32, 1, 0, 1);
-    CHECK_WHOLE(kn_pow(whole, truth), KN_I64, 1, 1, 3);
-    CHECK_WHOLE(kn_pow_scalar(truth, 2), KN_I64, 1, 0, 1);
-    CHECK_WHOLE(kn_pow_scalar(truth, 0.5), KN_F32, 1, 0, 1);
-    CHECK_WHOLE(kn_rpow_scalar(truth, 2), KN_I64, 2, 1, 2);
-    CHECK_WHOLE(kn_remainder(truth, x), KN_F32, 1, 0, -2);
-    CHECK_WHOLE(kn_fmod(truth, whole), KN_I64, 0, 0, 1);
-    CHECK_WHOLE(kn_floor_divide(truth, x), KN_F32, 0, 0, -1);
-    CHECK_WHOLE(kn_remainder_scalar(truth, 2), KN_I64, 1, 0, 1);
-    CHECK_WHOLE(kn_floor_divide_scalar(truth, 0.75), KN_F32, 1, 0, 1);
-    CHECK_WHOLE(kn_clamp(truth, .min = -1, .max = 2), KN_I64, 1, 0, 1);
-    CHECK_WHOLE(kn_clamp(truth, .max = 0.5), KN_F32, 0.5, 0, 0.5);
-    CHECK_WHOLE(kn_sign(truth), KN_BOOL, 1, 0, 1);
+    CHECK_TYPED(kn_pow(truth, x), KN_F32, 1, 0, 1);
+    CHECK_TYPED(kn_pow(whole, truth), KN_I64, 1, 1, 3);
+    CHECK_TYPED(kn_pow_scalar(truth, 2), KN_I64, 1, 0, 1);
+    CHECK_TYPED(kn_pow_scalar(truth, 0.5), KN_F32, 1, 0, 1);
+    CHECK_TYPED(kn_rpow_scalar(truth, 2), KN_I64, 2, 1, 2);
+    CHECK_TYPED(kn_remainder(truth, x), KN_F32, 1, 0, -2);
+    CHECK_TYPED(kn_fmod(truth, whole), KN_I64, 0, 0, 1);
+    CHECK_TYPED(kn_floor_divide(truth, x), KN_F32, 0, 0, -1);
+    CHECK_TYPED(kn_remainder_scalar(truth, 2), KN_I64, 1, 0, 1);
+    CHECK_TYPED(kn_floor_divide_scalar(truth, 0.75), KN_F32, 1, 0, 1);
+    CHECK_TYPED(kn_clamp(truth, .min = -1, .max = 2), KN_I64, 1, 0, 1);
+    CHECK_TYPED(kn_clamp(truth, .max = 0.5), KN_F32, 0.5, 0, 0.5);
+    CHECK_TYPED(kn_sign(truth), KN_BOOL, 1, 0, 1);
     assert_null(kn_pow(truth, truth));
     CHECK_ERROR(KN_ERR_DTYPE, "pow: not defined for bool tensors");
     assert_null(kn_remainder(truth, truth));

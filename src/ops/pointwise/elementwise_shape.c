@@ -37,8 +37,8 @@ static kn_status check_rule(const kn_elementwise *e, kn_dtype joint, const kn_ca
     for (int i = 0; e->rule == KN_NUMBERS && i < call->num_inputs; i++)
         if (call->inputs[i]->dtype == KN_BOOL)
             return kn_fail(KN_ERR_DTYPE, "not defined for bool tensors; convert with kn_to_dtype first");
-    if ((e->rule == KN_JOINT_NUMBERS && joint == KN_BOOL) || (e->rule == KN_FLOATS && !has_floats) ||
-        ((e->rule == KN_WHOLES || e->rule == KN_INTS) && is_floating) || (e->rule == KN_INTS && joint == KN_BOOL))
+    if ((e->rule == KN_FLOATS && !has_floats) || ((e->rule == KN_WHOLES || e->rule == KN_INTS) && is_floating) ||
+        ((e->rule == KN_JOINT_NUMBERS || e->rule == KN_INTS) && joint == KN_BOOL))
         return kn_fail(KN_ERR_DTYPE, "not defined for %s tensors; convert with kn_to_dtype first",
                        kn_dtype_name(has_floats ? joint : call->inputs[0]->dtype));
     return KN_OK;

@@ -293,24 +293,18 @@ at::Tensor &floor_divide_(at::Tensor &a, const at::Tensor &b)
     return a;
 }
 
-// Truth values whose powers are numbers are such numbers.
-at::Tensor as_base(const at::Tensor &x, const at::Tensor &out)
-{
-    return x.scalar_type() == at::kBool && out.scalar_type() != at::kBool ? x.to(out.scalar_type()) : x;
-}
-
 at::Tensor &pow_number_out(const at::Tensor &a, const at::Scalar &exponent, at::Tensor &out)
 {
     if (out.scalar_type() == at::kBool) // both are truth values
         return exponent.toBool() ? out.copy_(a) : out.fill_(true);
-    apply_number(binary_op(binary_names::pow), as_base(a, out), scalar_of(exponent), out);
+    apply_number(binary_op(binary_names::pow), a, scalar_of(exponent), out);
     return out;
 }
 
 at::Tensor &pow_of_number_out(const at::Scalar &a, const at::Tensor &exponent, at::Tensor &out)
 {
     const kn_scalar_args args = {{wrapped(scalar_of(a), out.scalar_type())}};
-    compute_elements(binary_op(binary_names::pow).number_first, Tensors(as_base(exponent, out)), &args, out);
+    compute_elements(binary_op(binary_names::pow).number_first, Tensors(exponent), &args, out);
     return out;
 }
 
